@@ -1,0 +1,380 @@
+// The one table of all options: parsing, checks, defaults and help come from it, so an option is
+// added here and nowhere else. Must stay light: it is loaded for `--help`, so it imports no zod, no
+// XState and nothing of sim/.
+
+import { fail } from '../spec/error.ts'
+import {
+  choice,
+  durationMs,
+  integer,
+  integerOr,
+  list,
+  name,
+  type Parse,
+  seed,
+  size,
+} from './parse-value.ts'
+import { parseReporter } from './reporters/request.ts'
+
+/** Every command that options are declared for. A name may come before its command does. */
+export type CommandName = 'explore' | 'ladder' | 'replay' | 'export' | 'doctor' | 'init'
+
+/** Headings of the help, in the order in which they appear. */
+export type OptionGroup = 'Protocol' | 'Engine and device' | 'Workload' | 'Search' | 'Output'
+
+export interface OptionSpec<Value> {
+  /** As commander reads it: `--window <n>`, `--quiet`, `--no-color`. */
+  readonly flag: string
+  readonly help: string
+  readonly group: OptionGroup
+  /** Which commands take it; `all` options may also stand before the command. */
+  readonly commands: readonly CommandName[] | 'all'
+  /** Left out for a switch, which is true when given. */
+  readonly parse?: Parse<Value>
+  /** The value when it is not given. Without one, the value is undefined when not given. */
+  readonly default?: Value
+  /** For the help only: what decides when the option is not given. */
+  readonly otherwise?: string
+  /** May be given several times; the value is then the list of all, or their concatenation. */
+  readonly repeatable?: boolean
+}
+
+// Limits are on everything, so that a slip of the finger is an error and not a full disk.
+const ppMax = 64
+const windowMax = 256
+const stepsMax = 1_000_000
+
+const model: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
+const searching: readonly CommandName[] = ['explore', 'ladder']
+
+/** Keeps the value's type for `OptionValues` while checking the shape of the entry. */
+const option = <Value>(spec: OptionSpec<Value>): OptionSpec<Value> => spec
+const flag = (spec: Omit<OptionSpec<boolean>, 'parse'>): OptionSpec<boolean> => spec
+
+const variantDecides = 'as the variant says'
+
+export const optionTable = {
+  // --------------------------------------------------------------------------------- protocol
+  variant: option({
+    flag: '--variant <name>',
+    help: 'built-in protocol variant, for example capped or stabilized',
+    group: 'Protocol',
+    commands: ['explore', 'replay', 'export'],
+    parse: name,
+  }),
+  transport: option({
+    flag: '--transport <kind>',
+    help: 'what carries the tokens: nccl (device collectives) or gloo (CPU)',
+    group: 'Protocol',
+    commands: model,
+    parse: choice(['nccl', 'gloo']),
+    otherwise: variantDecides,
+  }),
+  headerCheck: option({
+    flag: '--header-check <when>',
+    help: 'when a receiver checks the header: host (before it posts the rest) or consume',
+    group: 'Protocol',
+    commands: model,
+    parse: choice(['host', 'consume']),
+    otherwise: variantDecides,
+  }),
+  receive: option({
+    flag: '--receive <how>',
+    help: 'CPU transport, receivers: blocking, draft-deferred or deferred',
+    group: 'Protocol',
+    commands: model,
+    parse: choice(['blocking', 'draft-deferred', 'deferred']),
+    otherwise: variantDecides,
+  }),
+  send: option({
+    flag: '--send <how>',
+    help: 'CPU transport, last rank: host or offloaded (a sender thread)',
+    group: 'Protocol',
+    commands: model,
+    parse: choice(['host', 'offloaded']),
+    otherwise: variantDecides,
+  }),
+  draft: option({
+    flag: '--draft <how>',
+    help: 'draft execution: full-graph (one exclusive CUDA graph) or eager',
+    group: 'Protocol',
+    commands: model,
+    parse: choice(['full-graph', 'eager']),
+    otherwise: variantDecides,
+  }),
+  // ------------------------------------------------------------------------ engine and device
+  pp: option({
+    flag: '--pp <n>',
+    help: 'pipeline size',
+    group: 'Engine and device',
+    commands: model,
+    parse: integer({ min: 1, max: ppMax }),
+  }),
+  window: option({
+    flag: '--window <n>',
+    help: 'steps that may be in flight',
+    group: 'Engine and device',
+    commands: model,
+    parse: integer({ min: 1, max: windowMax }),
+    otherwise: 'pp or pp + 1, as the variant says',
+  }),
+  resident: option({
+    flag: '--resident <n>',
+    help: 'collectives that can be resident on a device at once',
+    group: 'Engine and device',
+    commands: model,
+    parse: integer({ min: 1, max: 64 }),
+  }),
+  metadata: option({
+    flag: '--metadata <kind>',
+    help: 'activation metadata: none, or a host rendezvous between neighbours',
+    group: 'Engine and device',
+    commands: model,
+    parse: choice(['none', 'rendezvous']),
+  }),
+  launchOrder: option({
+    flag: '--launch-order <order>',
+    help: 'order between communicators of a device: free, host-program or serial',
+    group: 'Engine and device',
+    commands: model,
+    parse: choice(['free', 'host-program', 'serial']),
+  }),
+  hardwareQueues: option({
+    flag: '--hardware-queues <n>',
+    help: 'hardware queues that the streams of a device share',
+    group: 'Engine and device',
+    commands: model,
+    parse: integer({ min: 1, max: 128 }),
+    otherwise: 'no sharing',
+  }),
+  eager: option({
+    flag: '--eager <n>',
+    help: 'operations by which a root may complete ahead of its receivers',
+    group: 'Engine and device',
+    commands: model,
+    parse: integer({ min: 0, max: 1024 }),
+  }),
+  moduleLoading: option({
+    flag: '--module-loading <when>',
+    help: 'CUDA module loading: eager, or lazy (first use waits for an idle device)',
+    group: 'Engine and device',
+    commands: model,
+    parse: choice(['eager', 'lazy']),
+  }),
+  activationCommunicator: option({
+    flag: '--activation-communicator <kind>',
+    help: 'activations use one communicator a neighbour pair, or that of the group',
+    group: 'Engine and device',
+    commands: model,
+    parse: choice(['pair', 'group']),
+  }),
+  tokenCommunicator: option({
+    flag: '--token-communicator <kind>',
+    help: 'tokens use a sibling communicator, or the one shared with the group',
+    group: 'Engine and device',
+    commands: model,
+    parse: choice(['sibling', 'shared']),
+  }),
+  // --------------------------------------------------------------------------------- workload
+  steps: option({
+    flag: '--steps <n>',
+    help: 'bound the run to n steps',
+    group: 'Workload',
+    commands: model,
+    parse: integer({ min: 1, max: stepsMax }),
+    otherwise: 'any run length',
+  }),
+  requests: option({
+    flag: '--requests <n>',
+    help: 'requests in a batch (R)',
+    group: 'Workload',
+    commands: model,
+    parse: integer({ min: 1, max: 1024 }),
+  }),
+  draftsPerStep: option({
+    flag: '--drafts-per-step <n>',
+    help: 'draft tokens proposed for a request and step (K)',
+    group: 'Workload',
+    commands: model,
+    parse: integer({ min: 1, max: 64 }),
+  }),
+  faults: option({
+    flag: '--faults <list>',
+    help: 'comma-separated faults that the environment may choose',
+    group: 'Workload',
+    commands: ['explore', 'replay', 'export'],
+    parse: list(name),
+    repeatable: true,
+  }),
+  // ----------------------------------------------------------------------------------- search
+  mode: option({
+    flag: '--mode <mode>',
+    help: 'exhaustive: the model checker',
+    group: 'Search',
+    commands: ['explore'],
+    parse: choice(['exhaustive']),
+    default: 'exhaustive',
+  }),
+  property: option({
+    flag: '--property <list>',
+    help: 'comma-separated properties to check, by id (P1) or name (deadlock-freedom)',
+    group: 'Search',
+    commands: ['explore'],
+    parse: list(name),
+    otherwise: 'all',
+    repeatable: true,
+  }),
+  reduction: option({
+    flag: '--reduction <kind>',
+    help: 'stubborn: leave out interleavings that cannot matter; none: all of them',
+    group: 'Search',
+    commands: searching,
+    parse: choice(['stubborn', 'none']),
+    default: 'stubborn',
+  }),
+  continue: flag({
+    flag: '--continue',
+    help: 'go on after the first violation',
+    group: 'Search',
+    commands: ['explore'],
+  }),
+  require: option({
+    flag: '--require <scope>',
+    help: 'exhaustive: end with code 5 if a budget is reached first',
+    group: 'Search',
+    commands: searching,
+    parse: choice(['exhaustive']),
+  }),
+  observed: option({
+    flag: '--observed <list>',
+    help: 'outcome of each rung as seen live, comma-separated: wedge or clean',
+    group: 'Search',
+    commands: ['ladder'],
+    parse: list(choice(['wedge', 'clean'])),
+    otherwise: 'the field report',
+  }),
+  maxStates: option({
+    flag: '--max-states <n>',
+    help: 'budget: states',
+    group: 'Search',
+    commands: searching,
+    parse: integer({ min: 1 }),
+  }),
+  memory: option({
+    flag: '--memory <size>',
+    help: 'budget: memory of the state store, for example 512M or 2G',
+    group: 'Search',
+    commands: searching,
+    parse: size,
+  }),
+  timeLimitMs: option({
+    flag: '--time-limit <duration>',
+    help: 'budget: time, for example 30s or 5m',
+    group: 'Search',
+    commands: searching,
+    parse: durationMs,
+  }),
+  seed: option({
+    flag: '--seed <seed>',
+    help: 'master seed: decimal, 0x-hex or a 40-digit commit',
+    group: 'Search',
+    commands: ['explore', 'ladder', 'replay'],
+    parse: seed,
+  }),
+  workers: option({
+    flag: '--workers <n>',
+    help: 'worker threads, or auto',
+    group: 'Search',
+    commands: searching,
+    parse: integerOr(['auto'], { min: 1, max: 256 }),
+  }),
+  // ----------------------------------------------------------------------------------- output
+  reporter: option({
+    flag: '--reporter <name[=file]>',
+    help: 'default (text) or json, to stdout or a file; may be repeated',
+    group: 'Output',
+    commands: ['explore', 'ladder', 'replay', 'doctor'],
+    parse: parseReporter,
+    repeatable: true,
+  }),
+  force: flag({
+    flag: '--force',
+    help: 'overwrite an existing file',
+    group: 'Output',
+    commands: ['init'],
+  }),
+  quiet: flag({ flag: '--quiet', help: 'no progress on stderr', group: 'Output', commands: 'all' }),
+  debug: flag({
+    flag: '--debug',
+    help: 'stack traces with errors',
+    group: 'Output',
+    commands: 'all',
+  }),
+  color: flag({
+    flag: '--no-color',
+    help: 'no colour, like NO_COLOR=1',
+    group: 'Output',
+    commands: 'all',
+    default: true,
+  }),
+} as const
+
+export type OptionName = keyof typeof optionTable
+
+/** The entries as one type, for code that walks the table. */
+export const optionEntries = Object.entries(optionTable) as readonly [
+  OptionName,
+  OptionSpec<unknown>,
+][]
+
+/** Options whose repeated values are collected one by one (lists are concatenated instead). */
+type Collected = 'reporter'
+/** Options that always have a value, because the table gives a default. */
+type Defaulted = 'mode' | 'reduction' | 'color'
+
+type ValueOf<Name extends OptionName> =
+  (typeof optionTable)[Name] extends OptionSpec<infer Value>
+    ? Name extends Collected
+      ? readonly Value[]
+      : Value
+    : never
+
+/** What a command receives: undefined means that the option was not given and has no default. */
+export type OptionValues = { readonly [Name in Defaulted]: ValueOf<Name> } & {
+  readonly [Name in Exclude<OptionName, Defaulted>]?: ValueOf<Name>
+}
+
+/** `--window <n>` -> `--window`. */
+export const flagName = (spec: { readonly flag: string }): string => spec.flag.split(' ')[0]
+
+/** `timeLimitMs` -> `time limit`: the option as the subject of a message. */
+const spokenName = (spec: OptionSpec<unknown>): string =>
+  flagName(spec)
+    .replace(/^--(no-)?/, '')
+    .replaceAll('-', ' ')
+
+/**
+ * Reads one occurrence of an option. `previous` is what earlier occurrences gave, if any.
+ * A scalar given twice is an error: whichever won, half of the users would expect the other.
+ */
+export const readOption = (spec: OptionSpec<unknown>, text: string, previous: unknown): unknown => {
+  if (spec.parse === undefined) return true
+  const where = flagName(spec)
+  if (previous !== undefined && !spec.repeatable) {
+    fail('PPC107', `${spokenName(spec)} is given twice (${where})`)
+  }
+  const value = spec.parse(text, spokenName(spec), where)
+  if (!spec.repeatable) return value
+  const earlier = (previous ?? []) as readonly unknown[]
+  return Array.isArray(value) ? [...earlier, ...value] : [...earlier, value]
+}
+
+/** Does the command take the option? */
+export const takes = (spec: OptionSpec<unknown>, command: CommandName): boolean =>
+  spec.commands !== 'all' && spec.commands.includes(command)
+
+/** The help text with its default, `budget: states (default: ...)`. */
+export const helpOf = (spec: OptionSpec<unknown>): string => {
+  const fallback = spec.otherwise ?? (spec.parse === undefined ? undefined : spec.default)
+  return fallback === undefined ? spec.help : `${spec.help} (default: ${fallback})`
+}

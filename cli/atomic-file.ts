@@ -43,7 +43,8 @@ export const writeFileAtomically = (file: string, text: string): void => {
       renameSync(temporary, target)
     }
   } catch (error) {
-    rmSync(temporary, { force: true })
+    // A path that leads through a file makes existsSync say no and rmSync throw.
+    if (existsSync(temporary)) rmSync(temporary)
     fail('PPC109', `cannot write ${file}: ${reasonOf(error)}`)
   }
 }

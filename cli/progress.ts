@@ -1,5 +1,6 @@
 // Progress on stderr: a live line on a terminal, redrawn at most ten times a second; otherwise a
-// line every five seconds. Must never write to stdout, and must cost next to nothing when called often.
+// line every five seconds. Must never write to stdout, and must cost next to nothing when called
+// often.
 
 export interface Progress {
   /** Offers a new line. The function is called only if the line is really drawn. */

@@ -3,7 +3,7 @@
 
 import { type ErrorCode, fail } from '../spec/error.ts'
 
-/** The nearest candidate, or undefined when every one differs in more than a third of its letters. */
+/** The nearest candidate, or undefined when all differ in more than a third of their letters. */
 export const nearest = (word: string, candidates: readonly string[]): string | undefined => {
   let best: string | undefined
   let bestDistance = Number.POSITIVE_INFINITY

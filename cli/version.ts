@@ -1,4 +1,4 @@
-// The version that `--version` and reports print. Read from package.json, so that it is written once.
+// The version that `--version` and reports print. Read from package.json, and written only there.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -23,6 +23,9 @@ export const errorCodes = {
   PPC203: 'a header field does not fit its element type',
   PPC204: 'a batch, mask or payload has a shape that the protocol does not allow',
   PPC205: 'the model outgrew a packed representation',
+  PPC210: 'a machine has more local states than can be numbered',
+  PPC211: 'a machine is not pure: the same event led to two different states',
+  PPC212: 'a machine uses timers, spawned machines or inline functions as effects',
   PPC301: 'a schedule string does not parse',
   PPC302: 'a schedule asks for a choice that the model does not offer',
   PPC303: 'a trace file does not parse or has an unknown version',
@@ -64,7 +67,7 @@ export function fail(code: ErrorCode, message: string, hint?: string): never {
   throw new PpcheckError(code, message, hint)
 }
 
-/** States what must be true, in a sentence, also in production. Throws InternalError if it is not. */
+/** States in a sentence what must be true, also in production. Throws InternalError if not. */
 export function assert(condition: unknown, sentence: string): asserts condition {
   if (!condition) throw new InternalError(sentence)
 }

@@ -1,4 +1,4 @@
-// `ppcheck doctor`: what can run here. Always ends with 0, for a missing GPU is a fact and no fault.
+// `ppcheck doctor`: what can run here. Always ends with 0: a missing GPU is a fact and no fault.
 
 import type { ChalkInstance } from 'chalk'
 import { type Host, type Probe, probeAll, thisHost } from '../../backend-cuda/probe.ts'

@@ -25,9 +25,10 @@ export const run = ({ options }: Invocation): Report => {
 }
 
 /** The keys of a scenario are those of the options: --launch-order is launchOrder. */
-export const configText = `// What ppcheck checks in this repository. Every scenario names a variant of the token broadcast and
-// the assumptions under which it is checked, and says what is expected of it. A key means what the
-// option of the same name means: launchOrder is --launch-order.
+export const configText = `\
+// What ppcheck checks in this repository. Every scenario names a variant of the token broadcast
+// and the assumptions under which it is checked, and says what is expected of it. A key means what
+// the option of the same name means: launchOrder is --launch-order.
 
 export default {
   scenarios: [

@@ -30,6 +30,7 @@ export const errorCodes = {
   PPC302: 'a schedule asks for a choice that the model does not offer',
   PPC303: 'a trace file does not parse or has an unknown version',
   PPC304: 'a trace was recorded with another scenario or version',
+  PPC305: 'a replay does not do what the search did',
   PPC401: 'a backend is not available on this machine',
   PPC402: 'a call of a backend failed',
   PPC403: 'a rank process ended before its time',

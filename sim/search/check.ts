@@ -1,0 +1,371 @@
+// The model checker: random schedules first (milliseconds, and most wedges fall to them), then a
+// depth-first pass where refutation is likely, then the exhaustive breadth-first search that either
+// proves or finds the shortest counterexample. The verdict says exactly what was covered.
+
+import type { PropertyId } from '../../spec/properties.ts'
+import { propertyIds } from '../../spec/properties.ts'
+import type { Scenario } from '../../spec/scenario.ts'
+import type { Finding } from '../rank-model.ts'
+import { encodeSchedule } from '../schedule.ts'
+import { World } from '../world.ts'
+import type { Closure, Reduction } from './expander.ts'
+import { Expander } from './expander.ts'
+import { Generator } from './random.ts'
+import { VisitedStates } from './visited.ts'
+
+export interface CheckOptions {
+  readonly reduction?: Reduction
+  /** Stop after so many states; the verdict is then bounded. */
+  readonly statesMax?: number
+  /** Budget of the visited set in bytes. */
+  readonly memoryBytes?: number
+  /** Go on after a violation and look for one of every property. */
+  readonly continue?: boolean
+  /** Seed of the random schedules that go before the search. */
+  readonly seed?: number
+  /** How many random schedules go before the search; 0: none. */
+  readonly walks?: number
+  /** States that may be spent on a shorter counterexample once the verdict is known. */
+  readonly shortenStatesMax?: number
+  /** Called now and then; returning true stops the search (time limit, Ctrl-C). */
+  readonly onProgress?: (progress: CheckProgress) => boolean
+}
+
+export interface CheckProgress {
+  readonly phase: 'random' | 'search' | 'shorten'
+  readonly states: number
+  /** States that are known and not yet expanded. */
+  readonly queued: number
+  readonly fired: number
+  readonly bytes: number
+}
+
+/** What was covered. Nothing is called exhaustive that is not. */
+export type Scope =
+  | { readonly kind: 'exhaustive'; readonly runLength: 'any' }
+  /** All interleavings of runs of this many steps. */
+  | { readonly kind: 'steps'; readonly steps: number }
+  /** A budget ended the search. */
+  | { readonly kind: 'bounded'; readonly states: number; readonly reason: StopReason }
+  /** The search ended at a violation: nothing is said of what it did not reach. */
+  | { readonly kind: 'refuted' }
+
+export type StopReason = 'states' | 'memory' | 'stopped'
+
+/** A run that breaks a property. */
+export interface Counterexample {
+  readonly property: PropertyId
+  readonly findings: readonly Finding[]
+  readonly choices: readonly number[]
+  /** The same as text, for `ppcheck replay`. */
+  readonly schedule: string
+  /** Was it the shortest in choices among all that the search covers? */
+  readonly shortest: boolean
+}
+
+export interface Verdict {
+  readonly outcome: 'holds' | 'violated' | 'inconclusive'
+  readonly scope: Scope
+  readonly properties: readonly PropertyId[]
+  readonly counterexamples: readonly Counterexample[]
+  readonly states: number
+  readonly transitions: number
+  /** Largest number of choices on a shortest path to any state. */
+  readonly depth: number
+  readonly bytes: number
+  readonly reduction: Reduction
+  /** Numbered local states of each rank: what of the machines and devices was reached. */
+  readonly rankStates: readonly number[]
+  /** Random schedules that were run before the search. */
+  readonly walks: number
+}
+
+const defaults = {
+  statesMax: 50_000_000,
+  memoryBytes: 2 ** 30,
+  walks: 64,
+  walkChoicesMax: 4_000,
+  shortenStatesMax: 100_000,
+}
+
+/** Explores a scenario and says what holds. Deterministic: same input, same verdict, same bytes. */
+export function check(scenario: Scenario, options: CheckOptions = {}): Verdict {
+  return new Check(scenario, options).run()
+}
+
+interface Found {
+  readonly findings: readonly Finding[]
+  readonly choices: readonly number[]
+}
+
+type Order = 'breadth' | 'depth'
+
+class Check {
+  private readonly scenario: Scenario
+  private readonly options: CheckOptions
+  private readonly world: World
+  private readonly expander: Expander
+  private readonly properties: readonly PropertyId[]
+  private readonly found = new Map<PropertyId, Found>()
+  private readonly closure: Closure = { findings: undefined, events: [] }
+  private stopped: StopReason | undefined
+  private walks = 0
+  private states = 0
+  private bytes = 0
+  private depth = 0
+
+  constructor(scenario: Scenario, options: CheckOptions) {
+    this.scenario = scenario
+    this.options = options
+    this.world = new World(scenario)
+    this.expander = new Expander(this.world, options.reduction ?? 'stubborn')
+    this.properties = scenario.properties ?? propertyIds
+  }
+
+  run(): Verdict {
+    this.walkAtRandom()
+    const refuted = this.found.size > 0 && !this.options.continue
+    if (refuted) {
+      // The verdict is known; what is left is a shorter way to show it, within a budget.
+      this.shorten()
+    } else {
+      this.search('breadth', this.options.statesMax ?? defaults.statesMax, 'search')
+    }
+    return this.verdict()
+  }
+
+  private verdict(): Verdict {
+    const { steps } = this.scenario.workload
+    const violated = this.found.size > 0
+    const complete: Scope =
+      steps > 0 ? { kind: 'steps', steps } : { kind: 'exhaustive', runLength: 'any' }
+    const scope: Scope =
+      this.stopped !== undefined
+        ? { kind: 'bounded', states: this.states, reason: this.stopped }
+        : violated && !this.options.continue
+          ? { kind: 'refuted' }
+          : complete
+    return {
+      outcome: violated ? 'violated' : scope.kind === 'bounded' ? 'inconclusive' : 'holds',
+      scope,
+      properties: this.properties,
+      counterexamples: this.counterexamples(),
+      states: this.states,
+      transitions: this.expander.fired,
+      depth: this.depth,
+      bytes: this.bytes,
+      reduction: this.expander.reduction,
+      rankStates: this.world.ranks.map(({ states }) => states.length),
+      walks: this.walks,
+    }
+  }
+
+  private counterexamples(): Counterexample[] {
+    const inOrder = propertyIds.filter((property) => this.found.has(property))
+    return inOrder.map((property) => {
+      const { findings, choices } = this.found.get(property) as Found
+      const schedule = { reduction: this.expander.reduction, choices }
+      return {
+        property,
+        findings,
+        choices,
+        schedule: encodeSchedule(this.scenario, schedule),
+        shortest: this.shortestKnown,
+      }
+    })
+  }
+
+  private shortestKnown = false
+
+  /** Keeps the first (in a breadth-first search: the shortest) run for each property it breaks. */
+  private keep(findings: readonly Finding[], choices: () => readonly number[]): boolean {
+    const relevant = findings.filter(({ property }) => this.properties.includes(property))
+    if (relevant.length === 0) return false
+    let path: readonly number[] | undefined
+    for (const { property } of relevant) {
+      if (this.found.has(property)) continue
+      path ??= choices()
+      this.found.set(property, { findings: relevant, choices: path })
+    }
+    return true
+  }
+
+  /** Random schedules: at every branching state one of all enabled events, uniformly. */
+  private walkAtRandom(): void {
+    const count = this.options.walks ?? defaults.walks
+    const random = new Generator(this.options.seed ?? 1)
+    const state = new Int32Array(this.world.width)
+    const buffer: number[] = []
+    for (let walk = 0; walk < count && this.found.size === 0; walk++) {
+      this.walks++
+      this.world.initial(state)
+      const choices: number[] = []
+      const report = (findings: readonly Finding[]) => this.keep(findings, () => choices)
+      this.expander.close(state, 0, this.closure, false)
+      if (this.closure.findings !== undefined && report(this.closure.findings)) continue
+      while (choices.length < defaults.walkChoicesMax) {
+        const total = this.expander.choices(state, 0, buffer)
+        if (this.isStuck(state, 0, buffer, total, report)) break
+        const index = total === 1 ? 0 : random.below(total)
+        choices.push(index)
+        if (this.step(state, 0, buffer[index], report)) break
+      }
+      if (this.tick('random', 0)) return
+    }
+  }
+
+  /** Judges a state in which nothing can move, or only polls that miss. */
+  private isStuck(
+    state: Int32Array,
+    at: number,
+    events: readonly number[],
+    total: number,
+    report: (findings: readonly Finding[]) => boolean,
+  ): boolean {
+    if (total === 0) {
+      const findings = this.world.judgeStop(state, at)
+      if (findings !== undefined) report(findings)
+      return true
+    }
+    // Every event but a poll that misses makes irrevocable headway, so a run without progress is
+    // one that ends in misses only: with nothing else enabled, that loop is fair (P6).
+    if (!this.world.onlyPolls(events, total)) return false
+    report([
+      {
+        property: 'P6',
+        text: 'a host polls for ever for work that can no longer complete; nothing else can move',
+      },
+    ])
+    return true
+  }
+
+  /** Fires an event and closes. @returns true if the run ends here. */
+  private step(
+    state: Int32Array,
+    at: number,
+    event: number,
+    report: (findings: readonly Finding[]) => boolean,
+  ): boolean {
+    this.expander.fired++
+    const findings = this.world.fire(state, at, event)
+    if (findings !== undefined) {
+      const judged = this.world.judge(state, at, findings)
+      if (report(judged)) return true
+    }
+    return this.closes(state, at, report)
+  }
+
+  /** Runs to closure; a finding of a property that is not asked for does not end the run. */
+  private closes(
+    state: Int32Array,
+    at: number,
+    report: (findings: readonly Finding[]) => boolean,
+  ): boolean {
+    for (;;) {
+      this.expander.close(state, at, this.closure, false)
+      const { findings } = this.closure
+      if (findings === undefined) return false
+      if (report(findings)) return true
+    }
+  }
+
+  private shorten(): void {
+    const before = new Map(this.found)
+    this.found.clear()
+    const budget = this.options.shortenStatesMax ?? defaults.shortenStatesMax
+    const stopped = this.stopped
+    this.search('breadth', budget, 'shorten')
+    const shorter = this.found.size > 0
+    this.stopped = stopped
+    if (!shorter) for (const [property, found] of before) this.found.set(property, found)
+  }
+
+  private search(order: Order, statesMax: number, phase: CheckProgress['phase']): void {
+    const { world, expander } = this
+    const { width } = world
+    const memory = this.options.memoryBytes ?? defaults.memoryBytes
+    const visited = new VisitedStates(width, memory)
+    const limit = Math.min(statesMax, visited.countMax)
+    const state = new Int32Array(width)
+    const next = new Int32Array(width)
+    const buffer: number[] = []
+    world.initial(state)
+    const ended = this.closes(state, 0, (findings) => this.keep(findings, () => []))
+    visited.add(state, 0, -1)
+    const stack: number[] = order === 'depth' ? [0] : []
+    let levelEnd = visited.count
+    for (let number = 0; !ended; number++) {
+      if (order === 'depth') {
+        const top = stack.pop()
+        if (top === undefined) break
+        number = top
+      } else if (number >= visited.count) break
+      if (number === levelEnd) {
+        this.depth++
+        levelEnd = visited.count
+      }
+      state.set(visited.words.subarray(number * width, (number + 1) * width))
+      const pathTo = (last: number) => () => this.pathTo(visited, number, last)
+      const total = expander.choices(state, 0, buffer)
+      const here = (findings: readonly Finding[]) => this.keep(findings, pathTo(-1))
+      if (this.isStuck(state, 0, buffer, total, here)) {
+        if (this.found.size > 0 && !this.options.continue) break
+        continue
+      }
+      for (let index = 0; index < total; index++) {
+        next.set(state)
+        const report = (findings: readonly Finding[]) => this.keep(findings, pathTo(index))
+        if (this.step(next, 0, buffer[index], report)) continue
+        const added = visited.add(next, 0, number)
+        if (added >= 0 && order === 'depth') stack.push(added)
+      }
+      if (this.found.size > 0 && !this.options.continue) break
+      if (visited.count >= limit) {
+        this.stopped = visited.isFull ? 'memory' : 'states'
+        break
+      }
+      if ((number & 1023) === 0 && this.tick(phase, visited.count - number, visited)) break
+    }
+    this.shortestKnown = order === 'breadth' && this.stopped === undefined && this.found.size > 0
+    this.states = visited.count
+    this.bytes = visited.bytes
+  }
+
+  private tick(phase: CheckProgress['phase'], queued: number, visited?: VisitedStates): boolean {
+    const stop = this.options.onProgress?.({
+      phase,
+      states: visited?.count ?? 0,
+      queued,
+      fired: this.expander.fired,
+      bytes: visited?.bytes ?? 0,
+    })
+    if (stop) this.stopped = 'stopped'
+    return stop === true
+  }
+
+  /** The choices that lead to a state: events are found again by expanding the parents. */
+  private pathTo(visited: VisitedStates, number: number, last: number): number[] {
+    const numbers: number[] = []
+    for (let n = number; n >= 0; n = visited.parents[n]) numbers.push(n)
+    numbers.reverse()
+    const { width } = visited
+    const choices: number[] = []
+    const state = new Int32Array(width)
+    const buffer: number[] = []
+    const ignore = () => false
+    for (let i = 0; i + 1 < numbers.length; i++) {
+      const target = visited.words.subarray(numbers[i + 1] * width, (numbers[i + 1] + 1) * width)
+      const from = visited.words.subarray(numbers[i] * width, (numbers[i] + 1) * width)
+      state.set(from)
+      const total = this.expander.choices(state, 0, buffer)
+      const events = buffer.slice(0, total)
+      const index = events.findIndex((event) => {
+        state.set(from)
+        this.step(state, 0, event, ignore)
+        return state.every((word, k) => word === target[k])
+      })
+      choices.push(index)
+    }
+    return last >= 0 ? [...choices, last] : choices
+  }
+}

@@ -1,0 +1,389 @@
+// Turns the world into the graph that is searched. With reduction `none`, every enabled event is a
+// branch. With `stubborn`, events that are independent of everything run to closure, and at what is
+// left a stubborn set is chosen: a set of events such that nothing outside it can interfere with it
+// before one of its members happens. The dependence relation is derived, see independence.ts.
+
+import { InternalError } from '../../spec/error.ts'
+import type { Finding } from '../rank-model.ts'
+import { eventKind, kinds, type World } from '../world.ts'
+import { type Dependence, deriveDependence } from './independence.ts'
+
+export type Reduction = 'stubborn' | 'none'
+
+/** Safe local events and matches while certain ranks still have faults ahead of them. */
+interface SafeEvents {
+  readonly local: Int32Array
+  readonly match: Uint8Array
+  readonly meet: Uint8Array
+}
+
+/** What happened while independent events ran to closure. */
+export interface Closure {
+  /** Findings of the first event that broke a property, if any. */
+  findings: readonly Finding[] | undefined
+  /** Events fired, if recording was asked for. */
+  readonly events: number[]
+}
+
+/** A closure of more events than this has a cycle of its own; no protocol has so long a step. */
+const closureMax = 1_000_000
+
+export class Expander {
+  readonly world: World
+  readonly reduction: Reduction
+  /** Per rank: dependence without, and with, the rank faults of the scenario. */
+  readonly plain: readonly Dependence[]
+  readonly faulty: readonly Dependence[]
+  private readonly safeByFaults = new Map<number, SafeEvents>()
+  private readonly engineFaults: number[] = []
+  private readonly scratch: number[] = []
+  /** Events fired since construction: transitions in the checker's statistics. */
+  fired = 0
+
+  constructor(world: World, reduction: Reduction) {
+    this.world = world
+    this.reduction = reduction
+    const derive = (withFaults: boolean): Dependence[] =>
+      world.ranks.map((_, rank) => dependenceOf(world, rank, withFaults))
+    this.plain = reduction === 'none' ? [] : derive(false)
+    this.faulty = reduction === 'none' || world.rankFaults.length === 0 ? this.plain : derive(true)
+  }
+
+  /** Bit set of ranks that a fault may still hit in this engine state. */
+  private faultRanks(engine: number): number {
+    let known = this.engineFaults[engine]
+    if (known !== undefined) return known
+    known = 0
+    this.world.rankFaults.forEach(([, rank], index) => {
+      if (this.world.faultAvailable(engine, index)) known |= 1 << rank
+    })
+    this.engineFaults[engine] = known
+    return known
+  }
+
+  private dependence(rank: number, faultRanks: number): Dependence {
+    return faultRanks & (1 << rank) ? this.faulty[rank] : this.plain[rank]
+  }
+
+  private safeEvents(engine: number): SafeEvents {
+    const faultRanks = this.faultRanks(engine)
+    const known = this.safeByFaults.get(faultRanks)
+    if (known !== undefined) return known
+    const { world } = this
+    const free = (rank: number, event: number): boolean =>
+      this.dependence(rank, faultRanks)[event] === 0
+    const local = Int32Array.from(world.ranks, ({ model }, rank) => {
+      let bits = world.localBits(rank) & ~(1 << model.events.pollMiss)
+      for (let event = 0; event < model.events.count; event++) {
+        if (!free(rank, event)) bits &= ~(1 << event)
+      }
+      return bits
+    })
+    const match = Uint8Array.from(world.channels, (channel) => {
+      const all = channel.members.every((rank) => {
+        const { events, channels } = world.ranks[rank].model
+        return free(rank, events.match + channels.indexOf(channel.index))
+      })
+      return all ? 1 : 0
+    })
+    const meet = Uint8Array.from(world.meetings, ([a, b], index) => {
+      const all = [a, b].every((rank) => {
+        const { events, meetings } = world.ranks[rank].model
+        return free(rank, events.meet + meetings.indexOf(index))
+      })
+      return all ? 1 : 0
+    })
+    const safe = { local, match, meet }
+    this.safeByFaults.set(faultRanks, safe)
+    return safe
+  }
+
+  /**
+   * Runs independent events until none is left, in place. Stops at the first broken property.
+   * @param record append the events fired to `into.events`.
+   */
+  close(state: Int32Array, at: number, into: Closure, record: boolean): void {
+    into.findings = undefined
+    if (this.reduction === 'none') return
+    const { world } = this
+    const { pp, ranks } = world
+    let budget = closureMax
+    for (let moved = true; moved; ) {
+      moved = false
+      const safe = this.safeEvents(state[at])
+      for (let rank = 0; rank < pp; rank++) {
+        const table = ranks[rank]
+        const slot = at + 1 + rank
+        for (;;) {
+          const bits = table.mask[state[slot]] & safe.local[rank]
+          if (bits === 0) break
+          const event = 31 - Math.clz32(bits & -bits)
+          const next = table.next(state[slot], event)
+          this.fired++
+          if (--budget < 0) throw new InternalError('a closure of independent events does not end')
+          if (record) into.events.push((rank << 5) | event)
+          moved = true
+          if (next < 0) {
+            state[slot] = table.violating[-1 - next].next
+            if (this.report(state, at, table.violating[-1 - next].findings, into)) return
+          } else state[slot] = next
+          if (table.attributes[state[slot]] & 4) return
+        }
+      }
+      for (let channel = 0; channel < safe.match.length; channel++) {
+        if (!safe.match[channel] || !world.matchEnabled(state, at, channel)) continue
+        moved = true
+        if (this.fireShared(state, at, (kinds.match << 16) | channel, into, record)) return
+      }
+      for (let meeting = 0; meeting < safe.meet.length; meeting++) {
+        if (!safe.meet[meeting] || !world.meetEnabled(state, at, meeting)) continue
+        moved = true
+        if (this.fireShared(state, at, (kinds.meet << 16) | meeting, into, record)) return
+      }
+      while (world.retireEnabled(state, at)) {
+        moved = true
+        if (this.fireShared(state, at, kinds.retire << 16, into, record)) return
+      }
+      const only = this.onlyEngineEvent(state[at])
+      if (only >= 0) {
+        moved = true
+        if (this.fireShared(state, at, only, into, record)) return
+      }
+    }
+  }
+
+  /** The engine's single way to go on, −1 if it has none or a choice. */
+  private onlyEngineEvent(engine: number): number {
+    const count = this.world.alternativeCount(engine)
+    const idle = this.world.mayIdle(engine)
+    if (count === 1 && !idle) return kinds.dispatch << 16
+    return count === 0 && idle ? kinds.idle << 16 : -1
+  }
+
+  private fireShared(
+    state: Int32Array,
+    at: number,
+    event: number,
+    into: Closure,
+    record: boolean,
+  ): boolean {
+    this.fired++
+    if (record) into.events.push(event)
+    const findings = this.world.fire(state, at, event)
+    return findings !== undefined && this.report(state, at, findings, into)
+  }
+
+  private report(
+    state: Int32Array,
+    at: number,
+    findings: readonly Finding[],
+    into: Closure,
+  ): boolean {
+    into.findings = this.world.judge(state, at, findings)
+    return true
+  }
+
+  /**
+   * The events that must be explored from a closed state.
+   * @returns how many were written to `into`; 0 means that nothing is enabled.
+   */
+  choices(state: Int32Array, at: number, into: number[]): number {
+    if (this.reduction === 'none') return this.world.enabledEvents(state, at, into)
+    const { world } = this
+    if (world.isRaised(state, at)) return 0
+    const engine = state[at]
+    let count = 0
+    const alternatives = world.alternativeCount(engine)
+    if (alternatives > 0) {
+      for (let k = 0; k < alternatives; k++) into[count++] = (kinds.dispatch << 16) | k
+      if (world.mayIdle(engine)) into[count++] = kinds.idle << 16
+      return count
+    }
+    const enabled = this.scratch
+    const total = world.enabledEvents(state, at, enabled)
+    if (total <= 1) {
+      for (let i = 0; i < total; i++) into[i] = enabled[i]
+      return total
+    }
+    return this.smallestStubborn(state, at, enabled, total, into)
+  }
+
+  /** Tries a stubborn set from every rank that has something enabled; the smallest wins. */
+  private smallestStubborn(
+    state: Int32Array,
+    at: number,
+    enabled: readonly number[],
+    total: number,
+    into: number[],
+  ): number {
+    let best = -1
+    let bestSize = total + 1
+    let tried = 0
+    for (let i = 0; i < total && bestSize > 1; i++) {
+      for (const rank of this.participants(enabled[i])) {
+        if (tried & (1 << rank)) continue
+        tried |= 1 << rank
+        const opened = this.openFrom(state, at, rank)
+        let size = 0
+        for (let k = 0; k < total; k++) if (this.touches(enabled[k], opened)) size++
+        if (size > 0 && size < bestSize) {
+          bestSize = size
+          best = opened
+        }
+      }
+    }
+    let count = 0
+    for (let k = 0; k < total; k++) {
+      if (best < 0 || this.touches(enabled[k], best)) into[count++] = enabled[k]
+    }
+    return count
+  }
+
+  private participants(event: number): readonly number[] {
+    const argument = event & 0xffff
+    switch (eventKind(event)) {
+      case kinds.local:
+        return [argument >> 5]
+      case kinds.match:
+        return this.world.channels[argument].members
+      case kinds.meet:
+        return this.world.meetings[argument].slice(0, 2) as number[]
+      case kinds.fault:
+        return [this.world.rankFaults[argument][1]]
+      default:
+        return this.world.replyRanks
+    }
+  }
+
+  private touches(event: number, opened: number): boolean {
+    return this.participants(event).some((rank) => (opened & (1 << rank)) !== 0)
+  }
+
+  /**
+   * The ranks that must be opened together with a rank: whatever could enable, at an opened rank,
+   * something that interferes is itself an event of an opened rank. A disabled event needs only one
+   * reason why it is disabled (a necessary enabling set), so one missing partner is enough.
+   */
+  private openFrom(state: Int32Array, at: number, start: number): number {
+    const { world } = this
+    const faultRanks = this.faultRanks(state[at])
+    let opened = 0
+    const work = [start]
+    const open = (rank: number): void => {
+      if ((opened & (1 << rank)) === 0) work.push(rank)
+    }
+    while (work.length > 0) {
+      const rank = work.pop() as number
+      if (opened & (1 << rank)) continue
+      opened |= 1 << rank
+      const { model, mask, attributes } = world.ranks[rank]
+      const local = state[at + 1 + rank]
+      const { events } = model
+      model.channels.forEach((channel, index) => {
+        const bit = 1 << (events.match + index)
+        if (world.isEager(channel)) {
+          // Deliveries happen to a rank at any time: whoever shares the channel may matter.
+          for (const other of world.channels[channel].members) open(other)
+          return
+        }
+        if ((mask[local] & bit) === 0) return
+        const { members } = world.channels[channel]
+        if (world.matchEnabled(state, at, channel)) {
+          for (const other of members) {
+            const row = this.dependence(other, faultRanks)
+            const event = events.match + world.ranks[other].model.channels.indexOf(channel)
+            if (row[event] !== 0) open(other)
+          }
+          return
+        }
+        openOneMissing(members, opened, open, (other) => {
+          const { model: theirs, mask: masks } = world.ranks[other]
+          const theirBit = 1 << (theirs.events.match + theirs.channels.indexOf(channel))
+          return (masks[state[at + 1 + other]] & theirBit) !== 0
+        })
+      })
+      model.meetings.forEach((meeting, index) => {
+        if ((mask[local] & (1 << (events.meet + index))) === 0) return
+        const [a, b] = world.meetings[meeting]
+        open(a === rank ? b : a)
+      })
+      if (attributes[local] & 2 || mask[local] & (1 << events.retire)) {
+        // The next call comes only after a reply: whoever owes one could bring it.
+        for (const other of world.replyRanks) {
+          const { model: theirs, mask: masks } = world.ranks[other]
+          if ((masks[state[at + 1 + other]] & (1 << theirs.events.retire)) === 0) {
+            open(other)
+            break
+          }
+        }
+      }
+    }
+    return opened
+  }
+}
+
+/** Opens one member that is not ready, preferring one that is open already. */
+function openOneMissing(
+  members: readonly number[],
+  opened: number,
+  open: (rank: number) => void,
+  isReady: (rank: number) => boolean,
+): void {
+  const missing = members.filter((rank) => !isReady(rank))
+  if (missing.length === 0) {
+    for (const rank of members) open(rank)
+    return
+  }
+  if (missing.some((rank) => opened & (1 << rank))) return
+  open(missing[0])
+}
+
+/** Pure results, kept for the process: a ladder asks for the same ranks again and again. */
+const derived = new Map<string, Dependence>()
+const derivedMax = 4096
+
+function dependenceOf(world: World, rank: number, withFaults: boolean): Dependence {
+  const { model } = world.ranks[rank]
+  let ignored = (1 << model.events.pollMiss) | faultBits(model.events)
+  if (withFaults) {
+    world.rankFaults.forEach(([, hit], index) => {
+      if (hit === rank) ignored &= ~faultBit(world, index, rank)
+    })
+  }
+  const { execute, sample, idle, pp } = model.program
+  const { device } = world.scenario
+  const channels = model.channels.map((channel) => world.channels[channel].ordered)
+  const isLast = rank === pp - 1
+  const who = device.eager > 0 ? rank : isLast
+  const key = JSON.stringify([execute, sample, idle, pp, who, device, channels, ignored])
+  const known = derived.get(key)
+  if (known !== undefined) return known
+  const found = deriveDependence(model, ignored, device.residentCollectives)
+  if (derived.size >= derivedMax) derived.clear()
+  derived.set(key, found)
+  return found
+}
+
+const faultBits = (events: World['ranks'][number]['model']['events']): number =>
+  (1 << events.stall) |
+  (1 << events.die) |
+  (1 << events.throws) |
+  (1 << events.twice) |
+  (1 << events.draftStall)
+
+const faultBit = (world: World, index: number, rank: number): number => {
+  const { events } = world.ranks[rank].model
+  const kind = world.scenario.faults[world.rankFaults[index][0]].kind
+  switch (kind) {
+    case 'stall':
+      return 1 << events.stall
+    case 'die':
+      return 1 << events.die
+    case 'throw':
+      return 1 << events.throws
+    case 'duplicate-post':
+      return 1 << events.twice
+    default:
+      return 1 << events.draftStall
+  }
+}

@@ -1,0 +1,214 @@
+// Which events of a rank depend on each other, derived from the rank's own transition rules: for
+// every configuration of stream heads (and every host state beside them) each pair of enabled
+// events is tried in both orders. A pair that disables, changes or judges differently is dependent.
+// Nothing is declared by hand. Why heads suffice: everything started is the head of its stream, and
+// work behind a head can only disable, never enable, what this rank may do next.
+
+import { InternalError } from '../../spec/error.ts'
+import type { CompiledOperation, Finding, RankModel, RankState } from '../rank-model.ts'
+import { rpcIdle } from '../rank-model.ts'
+
+/** For each event of a rank: the bit set of its events that do not commute with it. */
+export type Dependence = Int32Array
+
+const startedBit = 1
+const agoShift = 8
+const opShift = 16
+
+/** The pseudo event "an RPC arrives", which is checked for commutation like any other. */
+const rpcEvent = -1
+
+/**
+ * Derives the dependence relation of one rank.
+ * @param ignored events that the scenario never offers (faults that it does not have) or that leave
+ *   the state as it is (a poll that misses).
+ */
+export function deriveDependence(model: RankModel, ignored: number, residents: number): Dependence {
+  const dependence = new Int32Array(model.events.count)
+  const relevant = ~ignored
+  for (const state of configurations(model, residents)) check(model, state, relevant, dependence)
+  return dependence
+}
+
+function check(model: RankModel, state: RankState, relevant: number, dependence: Dependence): void {
+  const events: number[] = []
+  const mask = model.enabled(state) & relevant
+  for (let bits = mask; bits !== 0; bits &= bits - 1) events.push(31 - Math.clz32(bits & -bits))
+  events.push(rpcEvent)
+  for (let i = 0; i < events.length; i++) {
+    for (let j = i + 1; j < events.length; j++) {
+      const [a, b] = [events[i], events[j]]
+      if (a !== rpcEvent && b !== rpcEvent && (dependence[a] & (1 << b)) !== 0) continue
+      if (commutes(model, state, a, b, relevant)) continue
+      if (a !== rpcEvent) dependence[a] |= b === rpcEvent ? 0 : 1 << b
+      if (b !== rpcEvent) dependence[b] |= a === rpcEvent ? 0 : 1 << a
+      if (a === rpcEvent || b === rpcEvent) {
+        throw new InternalError(
+          `an arriving RPC does not commute with event ${a === rpcEvent ? b : a}`,
+        )
+      }
+    }
+  }
+}
+
+function commutes(
+  model: RankModel,
+  state: RankState,
+  a: number,
+  b: number,
+  relevant: number,
+): boolean {
+  const first = inOrder(model, state, a, b, relevant)
+  const second = inOrder(model, state, b, a, relevant)
+  return first !== undefined && first === second
+}
+
+/** The outcome of two events in this order, as text; undefined if the first disables the second. */
+function inOrder(
+  model: RankModel,
+  state: RankState,
+  first: number,
+  second: number,
+  relevant: number,
+): string | undefined {
+  const found: Finding[] = []
+  const between = perform(model, state, first, found)
+  const open = model.enabled(between) & relevant
+  if (second !== rpcEvent && (open & (1 << second)) === 0) return undefined
+  const after = perform(model, between, second, found)
+  return `${model.key(after)} ${found.map((finding) => finding.text).sort()}`
+}
+
+const perform = (model: RankModel, state: RankState, event: number, found: Finding[]): RankState =>
+  event === rpcEvent
+    ? model.dispatch(state, model.program.idle.length > 0 ? rpcIdle : 0)
+    : model.apply(state, event, found)
+
+/** One operation that can stand at the head of a FIFO, for each that behaves differently. */
+function headsOf(model: RankModel): { fifo: number; operation: CompiledOperation }[] {
+  const found = new Map<string, { fifo: number; operation: CompiledOperation }>()
+  for (const operation of model.operations) {
+    const { kind, form, stream, queue, channel, isDraft, onCpu } = operation
+    const onFifo = kind === 'transfer' && onCpu ? 64 + queue : stream
+    if (onFifo < 0 || kind === 'wait' || kind === 'host') continue
+    const buffers = 'reads' in form || 'writes' in form ? JSON.stringify(form) : ''
+    const exclusive = form.do === 'launch' && form.exclusive === true
+    const shape = [kind, onFifo, queue, channel, isDraft, exclusive, buffers].join('/')
+    if (!found.has(shape)) found.set(shape, { fifo: onFifo, operation })
+  }
+  return [...found.values()]
+}
+
+/**
+ * All device configurations with the host at rest, and every host state beside single heads. One
+ * head is enough beside the host: what else is outstanding can only disable either of the two.
+ */
+function* configurations(model: RankModel, residents: number): Generator<RankState> {
+  const heads = headsOf(model)
+  const fifos = [...new Set(heads.map((head) => head.fifo))]
+  const largest = Math.min(fifos.length, Math.max(2, residents + 1))
+  for (const subset of subsetsUpTo(fifos, largest)) {
+    for (const chosen of productOf(subset.map((f) => heads.filter((h) => h.fifo === f)))) {
+      for (const ordered of permutations(chosen.map((head) => head.operation))) {
+        const agos = ordered.map((operation) => operation.stepsAgo)
+        for (const flags of startedFlags(ordered, residents)) {
+          yield configuration(model, 0, ordered, agos, flags, [])
+        }
+      }
+    }
+  }
+  const offsets = stepOffsets(model)
+  for (let host = 0; host < model.table.states.length; host++) {
+    yield configuration(model, host, [], [], [])
+    for (const { operation } of heads) {
+      for (const ago of offsets) {
+        if (!canBeOutstanding(model, host, operation, ago)) continue
+        for (const flags of startedFlags([operation], residents)) {
+          yield configuration(model, host, [operation], [ago], flags)
+        }
+      }
+    }
+  }
+}
+
+/** Ages at which an operation can make a difference: now, one step ago, and all that are named. */
+const stepOffsets = (model: RankModel): readonly number[] => [
+  ...new Set([0, 1, ...model.operations.flatMap(({ waitsAgo, stepsAgo }) => [waitsAgo, stepsAgo])]),
+]
+
+/** Work of the current step is outstanding only if the host has already gone past it. */
+function canBeOutstanding(
+  model: RankModel,
+  host: number,
+  operation: CompiledOperation,
+  ago: number,
+): boolean {
+  if (operation.kind === 'consume' && ago < operation.stepsAgo) return false
+  if (ago > 0) return true
+  const { value } = model.table.states[host]
+  if (value === 'await-execute') return true
+  if (value === 'await-sample') return operation.index < model.program.execute.length
+  return operation.index < model.standsAt({ ...model.initial, host })
+}
+
+function configuration(
+  model: RankModel,
+  host: number,
+  operations: readonly CompiledOperation[],
+  agos: readonly number[],
+  started: readonly boolean[],
+  rpc: readonly number[] = [0],
+): RankState {
+  const device: number[] = []
+  const cpu: number[] = []
+  operations.forEach((operation, i) => {
+    const entry =
+      (operation.index << opShift) | (agos[i] << agoShift) | (started[i] ? startedBit : 0)
+    if (operation.kind === 'transfer' && operation.onCpu) cpu.push(entry)
+    else device.push(entry)
+  })
+  const slots = [{ op: -1, ago: model.program.pp, batch: 0, bits: 0 }]
+  return { ...model.initial, host, device, cpu, rpc: [...rpc], slots }
+}
+
+function* startedFlags(
+  operations: readonly CompiledOperation[],
+  residents: number,
+): Generator<boolean[]> {
+  const count = 1 << operations.length
+  for (let bits = 0; bits < count; bits++) {
+    const flags = operations.map((_, i) => (bits & (1 << i)) !== 0)
+    const possible = operations.every((operation, i) => {
+      if (!flags[i]) return true
+      return operation.kind === 'transfer' && !operation.onCpu
+    })
+    if (possible && flags.filter(Boolean).length <= residents) yield flags
+  }
+}
+
+function* subsetsUpTo<T>(list: readonly T[], largest: number): Generator<T[]> {
+  for (let bits = 0; bits < 1 << list.length; bits++) {
+    const subset = list.filter((_, i) => (bits & (1 << i)) !== 0)
+    if (subset.length <= largest) yield subset
+  }
+}
+
+function* productOf<T>(lists: readonly (readonly T[])[]): Generator<T[]> {
+  if (lists.length === 0) {
+    yield []
+    return
+  }
+  const [first, ...rest] = lists
+  for (const item of first) for (const tail of productOf(rest)) yield [item, ...tail]
+}
+
+function* permutations<T>(list: readonly T[]): Generator<T[]> {
+  if (list.length <= 1) {
+    yield [...list]
+    return
+  }
+  for (let i = 0; i < list.length; i++) {
+    const rest = [...list.slice(0, i), ...list.slice(i + 1)]
+    for (const tail of permutations(rest)) yield [list[i], ...tail]
+  }
+}

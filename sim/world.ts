@@ -1,0 +1,857 @@
+// The whole model as one transition system: the engine's machine and pp rank models, which share
+// events (dispatch, retire, match, rendezvous). A global state is one integer for the engine and
+// one for each rank, because each component's local states are numbered when they are first met.
+
+import { createEngineMachine } from '../spec/engine-machine.ts'
+import { fail } from '../spec/error.ts'
+import { describe } from '../spec/operation.ts'
+import type { Scenario } from '../spec/scenario.ts'
+import type { Channel } from './channels.ts'
+import { channelName, channelsOf, meetingsOf } from './channels.ts'
+import { createMatchRules } from './header-rules.ts'
+import type { Finding, Head, RankModel, RankState } from './rank-model.ts'
+import { createRankModel, flag, rpcIdle, rpcLost } from './rank-model.ts'
+import type { MachineTable } from './tables.ts'
+import { internMachine } from './tables.ts'
+import { isDivergence, numberBatches, strikesAtDispatch } from './workload-batches.ts'
+
+/** Kinds of global events; the code of an event is `kind << 16 | argument`. */
+export const kinds = {
+  local: 0,
+  match: 1,
+  meet: 2,
+  dispatch: 3,
+  retire: 4,
+  idle: 5,
+  fault: 6,
+} as const
+
+export const eventKind = (event: number): number => event >> 16
+export const eventArgument = (event: number): number => event & 0xffff
+
+/** One way in which the engine can dispatch its next step. */
+interface Alternative {
+  /** What each rank is handed: a batch number or `rpcLost`. */
+  readonly tokens: readonly number[]
+  readonly fault: number
+  readonly text: string
+}
+
+/** Engine state: the machine's local state, position in the workload, faults that are left. */
+interface EngineState {
+  readonly local: number
+  readonly position: number
+  readonly faults: number
+  readonly used: number
+}
+
+/** A transition that breaks a property; the world may be explored past it. */
+export interface Violation {
+  readonly findings: readonly Finding[]
+}
+
+const unknown = 0
+const growth = 1024
+
+/** Numbered local states of one rank with lazily filled transition tables. */
+export class RankTable {
+  readonly model: RankModel
+  readonly states: RankState[] = []
+  /** Events that each state takes part in. */
+  mask = new Int32Array(growth)
+  /** Next state + 1 per event; 0 unknown; negative: number of a violating transition. */
+  succ: Int32Array<ArrayBuffer>
+  /** Descriptor of the head of each channel + 1. */
+  heads: Int32Array<ArrayBuffer>
+  /** Next state + 1 per RPC token (batch, lost, idle). */
+  tokens: Int32Array<ArrayBuffer>
+  /** 1 quiet, 2 awaits an RPC, 4 raised. */
+  attributes = new Uint8Array(growth)
+  readonly eventCount: number
+  readonly channelCount: number
+  readonly tokenCount: number
+  private readonly numbers = new Map<string, number>()
+  private readonly deliveries = new Map<number, number>()
+  readonly violating: { next: number; findings: readonly Finding[] }[] = []
+
+  constructor(model: RankModel, batchCount: number) {
+    this.model = model
+    this.eventCount = model.events.count
+    this.channelCount = Math.max(1, model.channels.length)
+    this.tokenCount = batchCount + 2
+    this.succ = new Int32Array(growth * this.eventCount)
+    this.heads = new Int32Array(growth * this.channelCount)
+    this.tokens = new Int32Array(growth * this.tokenCount)
+    this.intern(model.initial)
+  }
+
+  intern(state: RankState): number {
+    const key = this.model.key(state)
+    const known = this.numbers.get(key)
+    if (known !== undefined) return known
+    const number = this.states.length
+    if (number >= this.mask.length) this.grow()
+    this.states.push(state)
+    this.numbers.set(key, number)
+    this.mask[number] = this.model.enabled(state)
+    this.attributes[number] =
+      (this.model.isQuiet(state) ? 1 : 0) |
+      (this.model.awaitsRpc(state) ? 2 : 0) |
+      (state.flags & flag.raised ? 4 : 0)
+    return number
+  }
+
+  private grow(): void {
+    const size = this.mask.length * 2
+    const enlarge = (old: Int32Array<ArrayBuffer>, width: number) => {
+      const next = new Int32Array(size * width)
+      next.set(old)
+      return next
+    }
+    this.succ = enlarge(this.succ, this.eventCount)
+    this.heads = enlarge(this.heads, this.channelCount)
+    this.tokens = enlarge(this.tokens, this.tokenCount)
+    this.mask = enlarge(this.mask, 1)
+    const attributes = new Uint8Array(size)
+    attributes.set(this.attributes)
+    this.attributes = attributes
+  }
+
+  /** Next state of an event; ≥ 0, or −1 − v for violating transition v. */
+  next(number: number, event: number): number {
+    const cell = number * this.eventCount + event
+    const known = this.succ[cell]
+    if (known > 0) return known - 1
+    if (known < 0) return known
+    const found: Finding[] = []
+    const state = this.model.apply(this.states[number], event, found)
+    const result = this.settle(state, found)
+    this.succ[cell] = result >= 0 ? result + 1 : result
+    return result
+  }
+
+  private settle(state: RankState, found: readonly Finding[]): number {
+    const next = this.intern(state)
+    if (found.length === 0) return next
+    this.violating.push({ next, findings: found })
+    return -this.violating.length
+  }
+
+  token(number: number, token: number): number {
+    const index = token >= 0 ? token : this.tokenCount + (token === rpcIdle ? -1 : -2)
+    const cell = number * this.tokenCount + index
+    if (this.tokens[cell] === unknown) {
+      const next = this.intern(this.model.dispatch(this.states[number], token))
+      this.tokens[cell] = next + 1
+    }
+    return this.tokens[cell] - 1
+  }
+
+  /** Completes the head of a channel with what was delivered to this rank. */
+  deliver(number: number, channelIndex: number, bits: number): number {
+    const event = this.model.events.match + channelIndex
+    if (bits === 0) return this.next(number, event)
+    const key = (number * 64 + channelIndex) * 64 + bits
+    const known = this.deliveries.get(key)
+    if (known !== undefined) return known
+    const found: Finding[] = []
+    const state = this.model.apply(this.states[number], event, found, { bits })
+    const result = this.settle(state, found)
+    this.deliveries.set(key, result)
+    return result
+  }
+
+  /** An eager payload arrives before this rank has asked for it. */
+  arrive(number: number, channelIndex: number, head: Head): number {
+    const found: Finding[] = []
+    const event = this.model.events.match + channelIndex
+    const state = this.model.apply(this.states[number], event, found, { bits: 0, head })
+    return this.settle(state, found)
+  }
+}
+
+/** Result of firing an event: nothing, or what it broke. */
+export type Fired = readonly Finding[] | undefined
+
+const outcomeBits = (outcome: number | { readonly bits: number }): number =>
+  typeof outcome === 'number' ? outcome : outcome.bits
+
+export class World {
+  readonly scenario: Scenario
+  readonly pp: number
+  /** Integers of a global state: the engine and the ranks. */
+  readonly width: number
+  readonly ranks: readonly RankTable[]
+  readonly channels: readonly Channel[]
+  readonly meetings: readonly (readonly [number, number, string])[]
+  readonly numbered: ReturnType<typeof numberBatches>
+  private readonly matchRules: ReturnType<typeof createMatchRules>
+  private readonly engineTable: MachineTable
+  private readonly engines: EngineState[] = []
+  private readonly engineNumbers = new Map<string, number>()
+  private readonly alternatives: (readonly Alternative[])[] = []
+  private readonly engineNext: Int32Array[] = []
+  private readonly descriptors = new Map<string, number>()
+  private readonly descriptorList: Head[] = []
+  private readonly comparisons = new Map<number, { bits: number; finding?: Finding }>()
+  /** Per channel: each member's local channel index and its match bit. */
+  private readonly memberIndex: readonly (readonly number[])[]
+  private readonly memberBits: readonly (readonly number[])[]
+  readonly replyRanks: readonly number[]
+  private readonly eager: number
+  /** With P2 not asked for, a mismatch is explored further: NCCL then hangs (page 2.3). */
+  private readonly mismatchHangs: boolean
+  /** Faults that strike inside a rank, as [fault index, rank]. */
+  readonly rankFaults: readonly (readonly [number, number])[]
+
+  constructor(scenario: Scenario) {
+    this.scenario = scenario
+    const { protocol, topology, device } = scenario
+    const { pp } = topology
+    this.pp = pp
+    this.width = pp + 1
+    this.eager = device.eager
+    this.mismatchHangs = scenario.properties?.includes('P2') === false
+    this.channels = channelsOf(protocol, pp)
+    this.meetings = meetingsOf(protocol, pp)
+    this.numbered = numberBatches(scenario)
+    const { batches } = this.numbered
+    this.matchRules = createMatchRules(batches, pp, topology.drafts)
+    const context = {
+      scenario,
+      batches,
+      channels: this.channels,
+      meetings: this.meetings,
+      signatureOf: this.matchRules.signatureOf,
+      header: this.matchRules.rules,
+    }
+    this.ranks = Array.from(
+      { length: pp },
+      (_, rank) => new RankTable(createRankModel(rank, protocol, context), batches.length),
+    )
+    this.memberIndex = this.channels.map((channel) =>
+      channel.members.map((rank) => this.ranks[rank].model.channels.indexOf(channel.index)),
+    )
+    this.memberBits = this.channels.map((channel, index) =>
+      channel.members.map(
+        (rank, i) => 1 << (this.ranks[rank].model.events.match + this.memberIndex[index][i]),
+      ),
+    )
+    this.replyRanks = this.ranks.flatMap((table, rank) => (table.model.replies ? [rank] : []))
+    if (this.replyRanks.length === 0) {
+      fail('PPC201', `${protocol.name}: no rank ever replies to the engine`)
+    }
+    this.engineTable = internMachine(
+      createEngineMachine(scenario.engineWindow ?? topology.window),
+      [{ type: 'DISPATCH' }, { type: 'RETIRE' }, { type: 'IDLE' }],
+    )
+    this.rankFaults = scenario.faults.flatMap((fault, index) =>
+      strikesAtDispatch(fault)
+        ? []
+        : Array.from({ length: pp }, (_, rank) => [index, rank] as const).filter(
+            ([, rank]) => fault.rank === 'any' || fault.rank === rank,
+          ),
+    )
+    const all = (1 << scenario.faults.length) - 1
+    this.internEngine({ local: 0, position: 0, faults: all, used: 0 })
+  }
+
+  /** The engine's local state and how many steps it has dispatched (counted up to a cap). */
+  engineValue(engine: number): { readonly value: string; readonly inFlight: number } {
+    const { value } = this.engineTable.states[this.engines[engine].local]
+    return { value, inFlight: this.inFlight(engine) }
+  }
+
+  /** What each rank is handed by a dispatch alternative of an engine state. */
+  dispatchTokens(engine: number, alternative: number): readonly number[] {
+    return this.alternatives[engine][alternative].tokens
+  }
+
+  /** Writes the initial state. */
+  initial(into: Int32Array): void {
+    into.fill(0, 0, this.width)
+  }
+
+  private internEngine(state: EngineState): number {
+    const key = `${state.local}/${state.position}/${state.faults}/${state.used}`
+    const known = this.engineNumbers.get(key)
+    if (known !== undefined) return known
+    const number = this.engines.length
+    this.engines.push(state)
+    this.engineNumbers.set(key, number)
+    const alternatives = this.alternativesOf(state)
+    this.alternatives.push(alternatives)
+    this.engineNext.push(new Int32Array(alternatives.length + 2 + this.rankFaults.length))
+    return number
+  }
+
+  private engineAccepts(state: EngineState, event: number): boolean {
+    return this.engineTable.next[state.local * 3 + event] >= 0
+  }
+
+  private alternativesOf(state: EngineState): Alternative[] {
+    const { scenario, numbered, pp } = this
+    const { steps } = scenario.workload
+    if (!this.engineAccepts(state, 0)) return []
+    if (steps > 0 && state.position >= steps) return []
+    const scripted = state.position < numbered.script.length
+    const batches = scripted ? [numbered.script[state.position]] : numbered.choices
+    const found: Alternative[] = []
+    for (const batch of batches) {
+      const text = batches.length > 1 ? `batch ${batch}` : ''
+      found.push({ tokens: Array.from({ length: pp }, () => batch), fault: -1, text })
+    }
+    if (state.used >= scenario.faultsMax) return found
+    for (const [index, fault] of scenario.faults.entries()) {
+      if (!(state.faults & (1 << index)) || !strikesAtDispatch(fault)) continue
+      if (fault.step !== 'any' && fault.step !== state.position) continue
+      for (const batch of batches) {
+        for (const rank of this.ranksOf(fault)) {
+          const wrong = fault.kind === 'lost-rpc' ? rpcLost : numbered.faulty(fault, batch)
+          const everyone = fault.kind === 'request-reused'
+          const tokens = Array.from({ length: pp }, (_, r) =>
+            everyone || r === rank ? wrong : batch,
+          )
+          const whom = everyone ? '' : ` at rank ${rank}`
+          found.push({ tokens, fault: index, text: `${fault.kind}${whom}` })
+        }
+      }
+    }
+    return found
+  }
+
+  private ranksOf(fault: { rank: number | 'any'; kind: string }): number[] {
+    if (fault.kind === 'request-reused') return [0]
+    if (fault.rank !== 'any') return [fault.rank]
+    return Array.from({ length: this.pp }, (_, rank) => rank)
+  }
+
+  /** Dispatch alternatives of an engine state, and whether going idle is one more. */
+  alternativeCount(engine: number): number {
+    return this.alternatives[engine].length
+  }
+
+  /** May the engine go idle here? Where it could dispatch for ever, or when it has nothing left. */
+  mayIdle(engine: number): boolean {
+    const state = this.engines[engine]
+    if (!this.engineAccepts(state, 2)) return false
+    const { steps } = this.scenario.workload
+    return steps > 0 ? state.position >= steps : this.alternatives[engine].length > 0
+  }
+
+  mayRetire(engine: number): boolean {
+    return this.engineAccepts(this.engines[engine], 1)
+  }
+
+  inFlight(engine: number): number {
+    const { context } = this.engineTable.states[this.engines[engine].local]
+    return (context as { inFlight: number }).inFlight
+  }
+
+  isDraining(engine: number): boolean {
+    return this.engineTable.states[this.engines[engine].local].value === 'draining'
+  }
+
+  hasDiverged(engine: number): boolean {
+    const { faults } = this.engines[engine]
+    return this.scenario.faults.some(
+      (fault, index) => !(faults & (1 << index)) && isDivergence(fault),
+    )
+  }
+
+  /** Is this rank fault still available in this engine state? */
+  faultAvailable(engine: number, index: number): boolean {
+    const { faults, used } = this.engines[engine]
+    return used < this.scenario.faultsMax && (faults & (1 << this.rankFaults[index][0])) !== 0
+  }
+
+  private faultEvent(index: number): number {
+    const [fault, rank] = this.rankFaults[index]
+    const { events } = this.ranks[rank].model
+    switch (this.scenario.faults[fault].kind) {
+      case 'stall':
+        return events.stall
+      case 'die':
+        return events.die
+      case 'throw':
+        return events.throws
+      case 'duplicate-post':
+        return events.twice
+      default:
+        return events.draftStall
+    }
+  }
+
+  matchEnabled(state: Int32Array, at: number, channel: number): boolean {
+    const { members } = this.channels[channel]
+    const bits = this.memberBits[channel]
+    if (this.isEager(channel)) {
+      return this.eagerSource(state, at, channel) >= 0
+    }
+    for (let i = 0; i < members.length; i++) {
+      const rank = members[i]
+      if ((this.ranks[rank].mask[state[at + 1 + rank]] & bits[i]) === 0) return false
+    }
+    if (this.channels[channel].pair && !this.oneEachWay(state, at, channel)) return false
+    return !this.mismatchHangs || this.mismatch(state, at, channel) === undefined
+  }
+
+  /** A pair matches only a send with a receive; two sends wait for each other. */
+  private oneEachWay(state: Int32Array, at: number, channel: number): boolean {
+    const [a, b] = this.channels[channel].members
+    return this.sends(state, at, channel, a) !== this.sends(state, at, channel, b)
+  }
+
+  private sends(state: Int32Array, at: number, channel: number, rank: number): boolean {
+    const head = this.descriptorList[this.headOf(state, at, channel, rank)]
+    return this.ranks[rank].model.operations[head.op].form.do === 'send'
+  }
+
+  /** Does this channel let a root run ahead of its receivers? */
+  isEager(channel: number): boolean {
+    return this.eager > 0 && this.channels[channel].device
+  }
+
+  private eagerSource(state: Int32Array, at: number, channel: number): number {
+    const { members } = this.channels[channel]
+    const bits = this.memberBits[channel]
+    for (let i = 0; i < members.length; i++) {
+      const rank = members[i]
+      if ((this.ranks[rank].mask[state[at + 1 + rank]] & bits[i]) === 0) continue
+      const full = members.some((other) => {
+        if (other === rank) return false
+        const { arrived } = this.ranks[other].states[state[at + 1 + other]]
+        return arrived.filter(([c]) => c === channel).length >= this.eager
+      })
+      if (!full) return rank
+    }
+    return -1
+  }
+
+  private headOf(state: Int32Array, at: number, channel: number, rank: number): number {
+    const table = this.ranks[rank]
+    const number = state[at + 1 + rank]
+    const index = table.model.channels.indexOf(channel)
+    const cell = number * table.channelCount + index
+    if (table.heads[cell] === unknown) {
+      const head = table.model.head(table.states[number], channel)
+      table.heads[cell] = this.internHead(head) + 1
+    }
+    return table.heads[cell] - 1
+  }
+
+  /** Heads that would match perfectly get the same number, unless their side (op) differs. */
+  private internHead(head: Head): number {
+    const key = `${head.signature}/${head.back}/${head.skew}/${head.batch}/${head.op}`
+    const known = this.descriptors.get(key)
+    if (known !== undefined) return known
+    this.descriptorList.push(head)
+    this.descriptors.set(key, this.descriptorList.length - 1)
+    return this.descriptorList.length - 1
+  }
+
+  private compareHeads(sent: number, mine: number): { bits: number; finding?: Finding } {
+    const key = sent * 0x100000 + mine
+    const known = this.comparisons.get(key)
+    if (known !== undefined) return known
+    const result = this.matchRules.rules.compare(
+      this.descriptorList[sent],
+      this.descriptorList[mine],
+    )
+    this.comparisons.set(key, result)
+    return result
+  }
+
+  /**
+   * Lists the events that are enabled in a state, in canonical order.
+   * @returns how many were written to `into`.
+   */
+  enabledEvents(state: Int32Array, at: number, into: number[]): number {
+    let count = 0
+    if (this.isRaised(state, at)) return 0
+    for (let rank = 0; rank < this.pp; rank++) {
+      const table = this.ranks[rank]
+      const local = this.localBits(rank) & table.mask[state[at + 1 + rank]]
+      for (let bits = local; bits !== 0; bits &= bits - 1) {
+        into[count++] = (rank << 5) | (31 - Math.clz32(bits & -bits))
+      }
+    }
+    for (let channel = 0; channel < this.channels.length; channel++) {
+      if (this.matchEnabled(state, at, channel)) into[count++] = (kinds.match << 16) | channel
+    }
+    for (let meeting = 0; meeting < this.meetings.length; meeting++) {
+      if (this.meetEnabled(state, at, meeting)) into[count++] = (kinds.meet << 16) | meeting
+    }
+    const engine = state[at]
+    if (this.retireEnabled(state, at)) into[count++] = kinds.retire << 16
+    for (let k = 0; k < this.alternatives[engine].length; k++) {
+      into[count++] = (kinds.dispatch << 16) | k
+    }
+    if (this.mayIdle(engine)) into[count++] = kinds.idle << 16
+    for (let index = 0; index < this.rankFaults.length; index++) {
+      if (this.faultEnabled(state, at, index)) into[count++] = (kinds.fault << 16) | index
+    }
+    return count
+  }
+
+  faultEnabled(state: Int32Array, at: number, index: number): boolean {
+    if (!this.faultAvailable(state[at], index)) return false
+    const [, rank] = this.rankFaults[index]
+    const bit = 1 << this.faultEvent(index)
+    return (this.ranks[rank].mask[state[at + 1 + rank]] & bit) !== 0
+  }
+
+  /** Local events that need no partner: host, polls, streams, eager arrivals. */
+  localBits(rank: number): number {
+    const { events, streams, channels } = this.ranks[rank].model
+    const run = (first: number, count: number): number => (((1 << count) - 1) << first) >>> 0
+    return (
+      (1 << events.host) |
+      (1 << events.pollMiss) |
+      run(events.move, streams.length) |
+      run(events.arrive, channels.length)
+    )
+  }
+
+  meetEnabled(state: Int32Array, at: number, meeting: number): boolean {
+    const [a, b] = this.meetings[meeting]
+    return this.meetsOn(state, at, a, meeting) && this.meetsOn(state, at, b, meeting)
+  }
+
+  private meetsOn(state: Int32Array, at: number, rank: number, meeting: number): boolean {
+    const { model, mask } = this.ranks[rank]
+    const bit = 1 << (model.events.meet + model.meetings.indexOf(meeting))
+    return (mask[state[at + 1 + rank]] & bit) !== 0
+  }
+
+  retireEnabled(state: Int32Array, at: number): boolean {
+    if (!this.mayRetire(state[at])) return false
+    return this.replyRanks.every((rank) => {
+      const { model, mask } = this.ranks[rank]
+      return (mask[state[at + 1 + rank]] & (1 << model.events.retire)) !== 0
+    })
+  }
+
+  isRaised(state: Int32Array, at: number): boolean {
+    for (let rank = 0; rank < this.pp; rank++) {
+      if (this.ranks[rank].attributes[state[at + 1 + rank]] & 4) return true
+    }
+    return false
+  }
+
+  /**
+   * Fires an event, changing the state in place.
+   * @returns what it broke, if anything; the state is then the one after the violation.
+   */
+  fire(state: Int32Array, at: number, event: number): Fired {
+    const argument = event & 0xffff
+    switch (event >> 16) {
+      case kinds.local:
+        return this.move(state, at, argument >> 5, argument & 31)
+      case kinds.match:
+        return this.match(state, at, argument)
+      case kinds.meet: {
+        const [a, b] = this.meetings[argument]
+        const eventOf = (rank: number): number => {
+          const { model } = this.ranks[rank]
+          return model.events.meet + model.meetings.indexOf(argument)
+        }
+        const first = this.move(state, at, a, eventOf(a))
+        const second = this.move(state, at, b, eventOf(b))
+        return first ?? second
+      }
+      case kinds.dispatch:
+        return this.dispatch(state, at, argument)
+      case kinds.retire: {
+        state[at] = this.engineStep(state[at], this.alternatives[state[at]].length, (engine) => ({
+          ...engine,
+          local: this.engineTable.next[engine.local * 3 + 1],
+        }))
+        let fired: Fired
+        for (const rank of this.replyRanks) {
+          fired = this.move(state, at, rank, this.ranks[rank].model.events.retire) ?? fired
+        }
+        return fired
+      }
+      case kinds.idle: {
+        state[at] = this.engineStep(
+          state[at],
+          this.alternatives[state[at]].length + 1,
+          (engine) => ({ ...engine, local: this.engineTable.next[engine.local * 3 + 2] }),
+        )
+        for (let rank = 0; rank < this.pp; rank++) {
+          state[at + 1 + rank] = this.ranks[rank].token(state[at + 1 + rank], rpcIdle)
+        }
+        return undefined
+      }
+      default: {
+        const [fault, rank] = this.rankFaults[argument]
+        const slot = this.alternatives[state[at]].length + 2 + argument
+        state[at] = this.engineStep(state[at], slot, (engine) => ({
+          ...engine,
+          faults: engine.faults & ~(1 << fault),
+          used: engine.used + 1,
+        }))
+        return this.move(state, at, rank, this.faultEvent(argument))
+      }
+    }
+  }
+
+  private engineStep(
+    engine: number,
+    slot: number,
+    change: (state: EngineState) => EngineState,
+  ): number {
+    const row = this.engineNext[engine]
+    if (row[slot] === unknown) row[slot] = this.internEngine(change(this.engines[engine])) + 1
+    return row[slot] - 1
+  }
+
+  private move(state: Int32Array, at: number, rank: number, event: number): Fired {
+    return this.land(state, at, rank, this.ranks[rank].next(state[at + 1 + rank], event))
+  }
+
+  private land(state: Int32Array, at: number, rank: number, next: number): Fired {
+    if (next >= 0) {
+      state[at + 1 + rank] = next
+      return undefined
+    }
+    const violating = this.ranks[rank].violating[-1 - next]
+    state[at + 1 + rank] = violating.next
+    return violating.findings
+  }
+
+  private dispatch(state: Int32Array, at: number, index: number): Fired {
+    const { tokens, fault } = this.alternatives[state[at]][index]
+    for (let rank = 0; rank < this.pp; rank++) {
+      state[at + 1 + rank] = this.ranks[rank].token(state[at + 1 + rank], tokens[rank])
+    }
+    const { steps, script } = this.scenario.workload
+    const cap = steps > 0 ? steps : this.positionCap(script.length)
+    state[at] = this.engineStep(state[at], index, (engine) => ({
+      local: this.engineTable.next[engine.local * 3],
+      position: Math.min(cap, engine.position + 1),
+      faults: fault >= 0 ? engine.faults & ~(1 << fault) : engine.faults,
+      used: engine.used + (fault >= 0 ? 1 : 0),
+    }))
+    const inFlight = this.inFlight(state[at])
+    const { window } = this.scenario.topology
+    if (inFlight <= window) return undefined
+    return [{ property: 'P7', text: `${inFlight} steps are in flight, the window is ${window}` }]
+  }
+
+  /** Endless runs: positions count only as far as a script or a fault's step refers to them. */
+  private positionCap(scripted: number): number {
+    const steps = this.scenario.faults.map((fault) => (fault.step === 'any' ? 0 : fault.step + 1))
+    return Math.max(scripted, ...steps)
+  }
+
+  /** What the heads of a channel disagree in, if they do not match. */
+  private mismatch(state: Int32Array, at: number, channel: number): Finding | undefined {
+    const { members } = this.channels[channel]
+    const heads = members.map((rank) => this.headOf(state, at, channel, rank))
+    const source = this.sourceOf(state, at, channel, heads)
+    for (let i = 0; i < members.length; i++) {
+      if (i === source) continue
+      const { finding } = this.compareHeads(heads[source], heads[i])
+      if (finding === undefined) continue
+      const where =
+        `on ${channelName(this.channels[channel])}, ` +
+        `rank ${members[i]} and rank ${members[source]}`
+      return { property: finding.property, text: `${finding.text} (${where})` }
+    }
+    return undefined
+  }
+
+  private sourceOf(
+    state: Int32Array,
+    at: number,
+    channel: number,
+    heads: readonly number[],
+  ): number {
+    const { members, pair } = this.channels[channel]
+    return pair
+      ? members.findIndex((rank) => this.sends(state, at, channel, rank))
+      : this.sourceAmong(channel, heads)
+  }
+
+  private match(state: Int32Array, at: number, channel: number): Fired {
+    const { members } = this.channels[channel]
+    if (this.isEager(channel)) return this.matchEagerly(state, at, channel)
+    const heads = members.map((rank) => this.headOf(state, at, channel, rank))
+    const source = this.sourceOf(state, at, channel, heads)
+    const bits = heads.map((head, i) => (i === source ? 0 : this.compareHeads(heads[source], head)))
+    if (bits.some((outcome) => typeof outcome !== 'number' && outcome.finding !== undefined)) {
+      const finding = this.mismatch(state, at, channel)
+      return finding === undefined ? undefined : [finding]
+    }
+    let fired: Fired
+    for (let i = 0; i < members.length; i++) {
+      const rank = members[i]
+      const next = this.ranks[rank].deliver(
+        state[at + 1 + rank],
+        this.memberIndex[channel][i],
+        outcomeBits(bits[i]),
+      )
+      fired = this.land(state, at, rank, next) ?? fired
+    }
+    return fired
+  }
+
+  /** Whose post a receiver is compared with: the root, or the first member without one. */
+  private sourceAmong(channel: number, heads: readonly number[]): number {
+    const { members } = this.channels[channel]
+    for (let i = 0; i < members.length; i++) {
+      const { signature } = this.descriptorList[heads[i]]
+      if (this.matchRules.signature(signature).root === members[i]) return i
+    }
+    return 0
+  }
+
+  private matchEagerly(state: Int32Array, at: number, channel: number): Fired {
+    const { members } = this.channels[channel]
+    const source = this.eagerSource(state, at, channel)
+    const head = this.descriptorList[this.headOf(state, at, channel, source)]
+    let fired: Fired
+    for (let i = 0; i < members.length; i++) {
+      const rank = members[i]
+      const table = this.ranks[rank]
+      const index = this.memberIndex[channel][i]
+      const next =
+        rank === source
+          ? table.deliver(state[at + 1 + rank], index, 0)
+          : table.arrive(state[at + 1 + rank], index, head)
+      fired = this.land(state, at, rank, next) ?? fired
+    }
+    return fired
+  }
+
+  /** Adds what a finding means once ranks have diverged: nobody reported it in time (P4). */
+  judge(state: Int32Array, at: number, findings: readonly Finding[]): readonly Finding[] {
+    if (!this.hasDiverged(state[at])) return findings
+    const wrong = findings.find(({ property }) => ['P2', 'P3', 'P12'].includes(property))
+    if (wrong === undefined) return findings
+    const text = `ranks have diverged and no rank reported it before: ${wrong.text}`
+    return [...findings, { property: 'P4', text }]
+  }
+
+  /** What is wrong with a state in which nothing is enabled; undefined where all is done. */
+  judgeStop(state: Int32Array, at: number): Finding[] | undefined {
+    if (this.isRaised(state, at)) return undefined
+    const engine = state[at]
+    let quiet = true
+    let hostsIdle = true
+    for (let rank = 0; rank < this.pp; rank++) {
+      const attributes = this.ranks[rank].attributes[state[at + 1 + rank]]
+      if (!(attributes & 1)) quiet = false
+      if (!(attributes & 2)) hostsIdle = false
+    }
+    const idle = this.isDraining(engine) && this.inFlight(engine) === 0
+    if (idle && quiet) return undefined
+    const findings: Finding[] = [
+      idle && hostsIdle
+        ? { property: 'P10', text: 'the engine is idle and posted operations are left unmatched' }
+        : { property: 'P1', text: 'work is outstanding and nothing can move' },
+    ]
+    if (this.hasDiverged(engine)) {
+      findings.push({
+        property: 'P4',
+        text: 'ranks have diverged and no rank reports it: only a watchdog ends this',
+      })
+    }
+    return findings
+  }
+
+  /** Rank states of a global state, for explanations and replay. */
+  rankState(state: Int32Array, at: number, rank: number): RankState {
+    return this.ranks[rank].states[state[at + 1 + rank]]
+  }
+
+  /** The ranks' own events that a global event consists of, as [rank, event]. */
+  rankEvents(event: number): (readonly [number, number])[] {
+    const argument = event & 0xffff
+    switch (event >> 16) {
+      case kinds.local:
+        return [[argument >> 5, argument & 31]]
+      case kinds.match:
+        return this.channels[argument].members.map((rank, i) => [
+          rank,
+          this.ranks[rank].model.events.match + this.memberIndex[argument][i],
+        ])
+      case kinds.meet:
+        return [this.meetings[argument][0], this.meetings[argument][1]].map((rank) => {
+          const { model } = this.ranks[rank]
+          return [rank, model.events.meet + model.meetings.indexOf(argument)]
+        })
+      case kinds.retire:
+        return this.replyRanks.map((rank) => [rank, this.ranks[rank].model.events.retire])
+      case kinds.fault:
+        return [[this.rankFaults[argument][1], this.faultEvent(argument)]]
+      default:
+        return []
+    }
+  }
+
+  /** Ranks that take part in an event; none for the engine alone. */
+  participants(event: number): readonly number[] {
+    return this.rankEvents(event).map(([rank]) => rank)
+  }
+
+  /** Are all these events polls that miss (which change nothing)? */
+  onlyPolls(events: readonly number[], total: number): boolean {
+    for (let i = 0; i < total; i++) {
+      if (events[i] >> 16 !== kinds.local) return false
+      const { pollMiss } = this.ranks[(events[i] & 0xffff) >> 5].model.events
+      if ((events[i] & 31) !== pollMiss) return false
+    }
+    return total > 0
+  }
+
+  /** An event in words. */
+  describeEvent(state: Int32Array, at: number, event: number): string {
+    const argument = event & 0xffff
+    switch (event >> 16) {
+      case kinds.local:
+        return this.describeLocal(state, at, argument >> 5, argument & 31)
+      case kinds.match: {
+        const channel = this.channels[argument]
+        const source = channel.members[0]
+        const head = this.descriptorList[this.headOf(state, at, argument, source)]
+        const { name } = this.ranks[source].model.operations[head.op]
+        return `${channel.pair ? `activation ${channel.members.join('→')}` : name} completes on ${channelName(channel)}`
+      }
+      case kinds.meet: {
+        const [a, b, name] = this.meetings[argument]
+        return `ranks ${a} and ${b} meet for ${name}`
+      }
+      case kinds.dispatch: {
+        const { text } = this.alternatives[state[at]][argument]
+        return `engine dispatches a step${text ? ` (${text})` : ''}`
+      }
+      case kinds.retire:
+        return 'engine retires a step'
+      case kinds.idle:
+        return 'engine goes idle'
+      default: {
+        const [fault, rank] = this.rankFaults[argument]
+        return `fault ${this.scenario.faults[fault].kind} at rank ${rank}`
+      }
+    }
+  }
+
+  private describeLocal(state: Int32Array, at: number, rank: number, event: number): string {
+    const { model } = this.ranks[rank]
+    const { events, streams, operations } = model
+    const local = this.rankState(state, at, rank)
+    if (event === events.host || event === events.pollMiss) {
+      const op = model.standsAt(local)
+      return `rank ${rank}: ${op < 0 ? 'takes its next call' : describe(operations[op].form)}`
+    }
+    if (event >= events.arrive) return `rank ${rank}: takes an eager arrival`
+    const stream = event - events.move
+    const entry = local.device.find((e) => operations[e >> 16].stream === stream)
+    const operation = entry === undefined ? undefined : operations[entry >> 16]
+    const verb = operation?.kind === 'transfer' ? 'starts' : 'completes'
+    return `rank ${rank}: ${operation?.name ?? '?'} ${verb} on ${streams[stream]}`
+  }
+}

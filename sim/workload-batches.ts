@@ -98,9 +98,12 @@ function visibleProjection(scenario: Scenario): (batch: Batch) => Batch {
   ).flat()
   const facts = new Set<Fact>(forms.flatMap((form) => form.when ?? []))
   const guarded = (...names: Fact[]): boolean => names.some((name) => facts.has(name))
-  const narrowHeader = forms.some(
-    (form) => form.do === 'broadcast' && form.header !== undefined && form.dtype === 'int32',
-  )
+  const asksP11 = scenario.properties?.includes('P11') ?? true
+  const narrowHeader =
+    asksP11 &&
+    forms.some(
+      (form) => form.do === 'broadcast' && form.header !== undefined && form.dtype === 'int32',
+    )
   const diverges = scenario.faults.some(isDivergence)
   const keepMask = guarded('mask', 'no-mask') || narrowHeader || diverges
   const keepsCounts = forms.some((form) => form.do === 'consume' && !form.adopts.includes('counts'))

@@ -1,5 +1,8 @@
 // The public face of spec/. Listed by hand, so that nothing becomes public by accident.
 
+export type { Batch } from './batch.ts'
+export { fullBatch } from './batch.ts'
+export { createEngineMachine, type EngineEvent } from './engine-machine.ts'
 export {
   assert,
   type ErrorCode,
@@ -31,4 +34,38 @@ export {
   unpackMask,
   unrepresentableFields,
 } from './header.ts'
+export type * from './operation.ts'
+export {
+  broadcast,
+  checkHeader,
+  collective,
+  consume,
+  describe,
+  done,
+  freeRows,
+  hostWait,
+  launch,
+  pend,
+  poll,
+  raise,
+  readBuffer,
+  receive,
+  release,
+  rendezvous,
+  reply,
+  send,
+  streamWait,
+  when,
+} from './operation.ts'
+export { defineProtocol, type Protocol, type RankProgram, type Role } from './program.ts'
+export { type Property, type PropertyId, properties, propertyIds } from './properties.ts'
+export { createRankMachine, type RankEvent } from './rank-machine.ts'
+export {
+  defineScenario,
+  type Fault,
+  faultKinds,
+  type Scenario,
+  type ScenarioInput,
+  scenarioJsonSchema,
+} from './scenario.ts'
 export { maxConcurrentBatches, type WindowSettings } from './window.ts'

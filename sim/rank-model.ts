@@ -15,6 +15,7 @@ import { createRankMachine, operationsOf } from '../spec/rank-machine.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import type { Channel } from './channels.ts'
 import type { HeaderRules } from './header-rules.ts'
+import { createRankCodec } from './rank-codec.ts'
 import type { MachineTable } from './tables.ts'
 import { internMachine } from './tables.ts'
 
@@ -131,7 +132,10 @@ export interface RankModel {
   readonly events: RankEvents
   readonly replies: boolean
   readonly initial: RankState
+  /** A state as a compact string: equal states, equal strings. */
   readonly key: (state: RankState) => string
+  /** The state of such a string, as fresh arrays. */
+  readonly decode: (key: string) => RankState
   /** Bit mask of the events that this rank would take part in now. */
   readonly enabled: (state: RankState) => number
   /** The next state; findings are appended to `found`. */
@@ -854,10 +858,8 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     }
   }
 
-  const key = (state: RankState): string =>
-    `${state.host};${state.flags};${state.skew};${state.rpc};${state.device};${state.cpu};` +
-    `${state.slots.map((n) => `${n.ago}/${n.batch}/${n.bits}`)};` +
-    `${state.inbox.map((n) => `${n.op}/${n.ago}/${n.bits}`)};${state.arrived.join('|')};${state.released}`
+  const buffers = buffersOf(operations)
+  const codec = createRankCodec(buffers)
 
   const initial: RankState = {
     host: 0,
@@ -886,7 +888,8 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     events,
     replies,
     initial,
-    key,
+    key: codec.encode,
+    decode: codec.decode,
     enabled,
     apply,
     dispatch: (from, token) => {
@@ -1072,4 +1075,13 @@ function compileOperations(rank: number, program: RankProgram, context: Context)
   })
   if (operations.length > 1023) fail('PPC205', `rank ${rank} has more than 1023 operations`)
   return { operations, streams }
+}
+
+const buffersOf = (operations: readonly CompiledOperation[]): string[] => {
+  const names = operations.flatMap(({ form }) => [
+    ...('reads' in form ? (form.reads ?? []) : []),
+    ...('writes' in form ? (form.writes ?? []) : []),
+    ...('buffer' in form ? [form.buffer] : []),
+  ])
+  return [...new Set(names)].sort()
 }

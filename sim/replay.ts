@@ -65,8 +65,9 @@ class Shadow {
     if (String(this.engine.value) !== value) this.disagree('the engine', this.engine.value, value)
     const own = this.world.rankEvents(event)
     for (const [rank, rankEvent] of own) {
-      const { model, states } = this.world.ranks[rank]
-      const [from, to] = [states[before[1 + rank]], states[after[1 + rank]]]
+      const table = this.world.ranks[rank]
+      const { model } = table
+      const [from, to] = [table.at(before[1 + rank]), table.at(after[1 + rank])]
       const machineEvent = model.machineEvent(from, rankEvent, to)
       if (machineEvent !== undefined) {
         this.ranks[rank] = transition(this.machines[rank], this.ranks[rank], machineEvent)[0]

@@ -56,7 +56,7 @@ const growth = 1024
 /** Numbered local states of one rank with lazily filled transition tables. */
 export class RankTable {
   readonly model: RankModel
-  readonly states: RankState[] = []
+  private readonly keys: string[] = []
   /** Events that each state takes part in. */
   mask = new Int32Array(growth)
   /** Next state + 1 per event; 0 unknown; negative: number of a violating transition. */
@@ -85,13 +85,23 @@ export class RankTable {
     this.intern(model.initial)
   }
 
+  /** How many local states have been met. */
+  get count(): number {
+    return this.keys.length
+  }
+
+  /** A local state, unpacked: states are kept as compact strings, there can be millions. */
+  at(number: number): RankState {
+    return this.model.decode(this.keys[number])
+  }
+
   intern(state: RankState): number {
     const key = this.model.key(state)
     const known = this.numbers.get(key)
     if (known !== undefined) return known
-    const number = this.states.length
+    const number = this.keys.length
     if (number >= this.mask.length) this.grow()
-    this.states.push(state)
+    this.keys.push(key)
     this.numbers.set(key, number)
     this.mask[number] = this.model.enabled(state)
     this.attributes[number] =
@@ -124,7 +134,7 @@ export class RankTable {
     if (known > 0) return known - 1
     if (known < 0) return known
     const found: Finding[] = []
-    const state = this.model.apply(this.states[number], event, found)
+    const state = this.model.apply(this.at(number), event, found)
     const result = this.settle(state, found)
     this.succ[cell] = result >= 0 ? result + 1 : result
     return result
@@ -141,7 +151,7 @@ export class RankTable {
     const index = token >= 0 ? token : this.tokenCount + (token === rpcIdle ? -1 : -2)
     const cell = number * this.tokenCount + index
     if (this.tokens[cell] === unknown) {
-      const next = this.intern(this.model.dispatch(this.states[number], token))
+      const next = this.intern(this.model.dispatch(this.at(number), token))
       this.tokens[cell] = next + 1
     }
     return this.tokens[cell] - 1
@@ -155,7 +165,7 @@ export class RankTable {
     const known = this.deliveries.get(key)
     if (known !== undefined) return known
     const found: Finding[] = []
-    const state = this.model.apply(this.states[number], event, found, { bits })
+    const state = this.model.apply(this.at(number), event, found, { bits })
     const result = this.settle(state, found)
     this.deliveries.set(key, result)
     return result
@@ -165,7 +175,7 @@ export class RankTable {
   arrive(number: number, channelIndex: number, head: Head): number {
     const found: Finding[] = []
     const event = this.model.events.match + channelIndex
-    const state = this.model.apply(this.states[number], event, found, { bits: 0, head })
+    const state = this.model.apply(this.at(number), event, found, { bits: 0, head })
     return this.settle(state, found)
   }
 }
@@ -254,6 +264,11 @@ export class World {
     )
     const all = (1 << scenario.faults.length) - 1
     this.internEngine({ local: 0, position: 0, faults: all, used: 0 })
+  }
+
+  /** Local states of all ranks that have been numbered so far. */
+  get localStateCount(): number {
+    return this.ranks.reduce((sum, { count }) => sum + count, 0)
   }
 
   /** The engine's local state and how many steps it has dispatched (counted up to a cap). */
@@ -420,7 +435,7 @@ export class World {
       if ((this.ranks[rank].mask[state[at + 1 + rank]] & bits[i]) === 0) continue
       const full = members.some((other) => {
         if (other === rank) return false
-        const { arrived } = this.ranks[other].states[state[at + 1 + other]]
+        const { arrived } = this.ranks[other].at(state[at + 1 + other])
         return arrived.filter(([c]) => c === channel).length >= this.eager
       })
       if (!full) return rank
@@ -434,7 +449,7 @@ export class World {
     const index = table.model.channels.indexOf(channel)
     const cell = number * table.channelCount + index
     if (table.heads[cell] === unknown) {
-      const head = table.model.head(table.states[number], channel)
+      const head = table.model.head(table.at(number), channel)
       table.heads[cell] = this.internHead(head) + 1
     }
     return table.heads[cell] - 1
@@ -764,7 +779,7 @@ export class World {
 
   /** Rank states of a global state, for explanations and replay. */
   rankState(state: Int32Array, at: number, rank: number): RankState {
-    return this.ranks[rank].states[state[at + 1 + rank]]
+    return this.ranks[rank].at(state[at + 1 + rank])
   }
 
   /** The ranks' own events that a global event consists of, as [rank, event]. */

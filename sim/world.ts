@@ -208,6 +208,7 @@ export class World {
   private readonly memberIndex: readonly (readonly number[])[]
   private readonly memberBits: readonly (readonly number[])[]
   readonly replyRanks: readonly number[]
+  private readonly localMasks: Int32Array
   private readonly eager: number
   /** With P2 not asked for, a mismatch is explored further: NCCL then hangs (page 2.3). */
   private readonly mismatchHangs: boolean
@@ -239,6 +240,7 @@ export class World {
       { length: pp },
       (_, rank) => new RankTable(createRankModel(rank, protocol, context), batches.length),
     )
+    this.localMasks = Int32Array.from(this.ranks, (_, rank) => this.localBitsOf(rank))
     this.memberIndex = this.channels.map((channel) =>
       channel.members.map((rank) => this.ranks[rank].model.channels.indexOf(channel.index)),
     )
@@ -486,7 +488,7 @@ export class World {
     if (this.isRaised(state, at)) return 0
     for (let rank = 0; rank < this.pp; rank++) {
       const table = this.ranks[rank]
-      const local = this.localBits(rank) & table.mask[state[at + 1 + rank]]
+      const local = this.localMasks[rank] & table.mask[state[at + 1 + rank]]
       for (let bits = local; bits !== 0; bits &= bits - 1) {
         into[count++] = (rank << 5) | (31 - Math.clz32(bits & -bits))
       }
@@ -518,6 +520,10 @@ export class World {
 
   /** Local events that need no partner: host, polls, streams, eager arrivals. */
   localBits(rank: number): number {
+    return this.localMasks[rank]
+  }
+
+  private localBitsOf(rank: number): number {
     const { events, streams, channels } = this.ranks[rank].model
     const run = (first: number, count: number): number => (((1 << count) - 1) << first) >>> 0
     return (

@@ -100,8 +100,6 @@ interface Found {
   readonly choices: readonly number[]
 }
 
-type Order = 'breadth' | 'depth'
-
 class Check {
   private readonly scenario: Scenario
   private readonly options: CheckOptions
@@ -131,7 +129,7 @@ class Check {
       // The verdict is known; what is left is a shorter way to show it, within a budget.
       this.shorten()
     } else {
-      this.search('breadth', this.options.statesMax ?? defaults.statesMax, 'search')
+      this.search(this.options.statesMax ?? defaults.statesMax, 'search')
     }
     return this.verdict()
   }
@@ -180,95 +178,101 @@ class Check {
   private shortestKnown = false
 
   /** Keeps the first (in a breadth-first search: the shortest) run for each property it breaks. */
-  private keep(findings: readonly Finding[], choices: () => readonly number[]): boolean {
-    const relevant = findings.filter(({ property }) => this.properties.includes(property))
-    if (relevant.length === 0) return false
+  private keep(findings: readonly Finding[], choices: () => readonly number[]): void {
     let path: readonly number[] | undefined
-    for (const { property } of relevant) {
+    for (const { property } of findings) {
       if (this.found.has(property)) continue
       path ??= choices()
-      this.found.set(property, { findings: relevant, choices: path })
+      this.found.set(property, { findings, choices: path })
     }
-    return true
   }
 
-  /** Random schedules: at every branching state one of all enabled events, uniformly. */
+  /** Random schedules: at every branching state one of its choices, uniformly. */
   private walkAtRandom(): void {
     const count = this.options.walks ?? defaults.walks
     const random = new Generator(this.options.seed ?? 1)
-    const state = new Int32Array(this.world.width)
-    const buffer: number[] = []
     for (let walk = 0; walk < count && this.found.size === 0; walk++) {
       this.walks++
-      this.world.initial(state)
-      const choices: number[] = []
-      const report = (findings: readonly Finding[]) => this.keep(findings, () => choices)
-      this.expander.close(state, 0, this.closure, false)
-      if (this.closure.findings !== undefined && report(this.closure.findings)) continue
-      while (choices.length < defaults.walkChoicesMax) {
-        const total = this.expander.choices(state, 0, buffer)
-        if (this.isStuck(state, 0, buffer, total, report)) break
-        const index = total === 1 ? 0 : random.below(total)
-        choices.push(index)
-        if (this.step(state, 0, buffer[index], report)) break
-      }
+      const pick = (_taken: number, total: number): number => (total > 1 ? random.below(total) : 0)
+      const found = this.follow(pick, defaults.walkChoicesMax)
+      if (found !== undefined) this.keep(found.findings, () => found.choices)
       if (this.tick('random', 0)) return
     }
   }
 
-  /** Judges a state in which nothing can move, or only polls that miss. */
-  private isStuck(
+  /** Runs once, asking `pick` at every branching state, until something breaks or ends. */
+  private follow(
+    pick: (taken: number, total: number) => number,
+    choicesMax: number,
+  ): Found | undefined {
+    const state = new Int32Array(this.world.width)
+    const buffer: number[] = []
+    const choices: number[] = []
+    this.world.initial(state)
+    let findings = this.settle(state, 0)
+    while (findings === undefined && choices.length < choicesMax) {
+      const total = this.expander.choices(state, 0, buffer)
+      if (this.isStop(buffer, total)) {
+        findings = this.stopFindings(state, 0, buffer, total)
+        break
+      }
+      const index = pick(choices.length, total)
+      choices.push(index)
+      findings = this.advance(state, 0, buffer[index])
+    }
+    return findings === undefined ? undefined : { findings, choices }
+  }
+
+  /**
+   * Fires an event and runs to closure, in place. The hot loop: it allocates nothing.
+   * @returns the findings that end this run, if any.
+   */
+  private advance(state: Int32Array, at: number, event: number): readonly Finding[] | undefined {
+    this.expander.fired++
+    const findings = this.world.fire(state, at, event)
+    if (findings !== undefined) {
+      const relevant = this.relevant(this.world.judge(state, at, findings))
+      if (relevant !== undefined) return relevant
+    }
+    return this.expander.reduction === 'none' ? undefined : this.settle(state, at)
+  }
+
+  /** Runs to closure; a finding of a property that is not asked for does not end the run. */
+  private settle(state: Int32Array, at: number): readonly Finding[] | undefined {
+    for (;;) {
+      this.expander.close(state, at, this.closure, false)
+      const { findings } = this.closure
+      if (findings === undefined) return undefined
+      const relevant = this.relevant(findings)
+      if (relevant !== undefined) return relevant
+    }
+  }
+
+  private relevant(findings: readonly Finding[]): readonly Finding[] | undefined {
+    const relevant = findings.filter(({ property }) => this.properties.includes(property))
+    return relevant.length > 0 ? relevant : undefined
+  }
+
+  /** What is wrong with a state in which nothing can move, or only polls that miss. */
+  private stopFindings(
     state: Int32Array,
     at: number,
     events: readonly number[],
     total: number,
-    report: (findings: readonly Finding[]) => boolean,
-  ): boolean {
-    if (total === 0) {
-      const findings = this.world.judgeStop(state, at)
-      if (findings !== undefined) report(findings)
-      return true
-    }
-    // Every event but a poll that misses makes irrevocable headway, so a run without progress is
-    // one that ends in misses only: with nothing else enabled, that loop is fair (P6).
-    if (!this.world.onlyPolls(events, total)) return false
-    report([
-      {
-        property: 'P6',
-        text: 'a host polls for ever for work that can no longer complete; nothing else can move',
-      },
-    ])
-    return true
+  ): readonly Finding[] | undefined {
+    if (total === 0) return this.relevant(this.world.judgeStop(state, at) ?? [])
+    const text = 'a host polls for ever for work that can no longer complete; nothing else can move'
+    return this.world.onlyPolls(events, total)
+      ? this.relevant([{ property: 'P6', text }])
+      : undefined
   }
 
-  /** Fires an event and closes. @returns true if the run ends here. */
-  private step(
-    state: Int32Array,
-    at: number,
-    event: number,
-    report: (findings: readonly Finding[]) => boolean,
-  ): boolean {
-    this.expander.fired++
-    const findings = this.world.fire(state, at, event)
-    if (findings !== undefined) {
-      const judged = this.world.judge(state, at, findings)
-      if (report(judged)) return true
-    }
-    return this.closes(state, at, report)
-  }
-
-  /** Runs to closure; a finding of a property that is not asked for does not end the run. */
-  private closes(
-    state: Int32Array,
-    at: number,
-    report: (findings: readonly Finding[]) => boolean,
-  ): boolean {
-    for (;;) {
-      this.expander.close(state, at, this.closure, false)
-      const { findings } = this.closure
-      if (findings === undefined) return false
-      if (report(findings)) return true
-    }
+  /**
+   * Does the run end here? Every event but a poll that misses makes irrevocable headway, so a run
+   * without progress is one that ends in misses only: with nothing else enabled, that loop is fair.
+   */
+  private isStop(events: readonly number[], total: number): boolean {
+    return total === 0 || this.world.onlyPolls(events, total)
   }
 
   /**
@@ -280,7 +284,7 @@ class Check {
     this.found.clear()
     const budget = this.options.shortenStatesMax ?? defaults.shortenStatesMax
     const stopped = this.stopped
-    this.search('breadth', budget, 'shorten')
+    this.search(budget, 'shorten')
     const shorter = this.found.size > 0
     this.stopped = stopped
     if (shorter) return
@@ -303,7 +307,11 @@ class Check {
       tries--
       const without = current.slice()
       without[at] = 0
-      const found = this.runTo(without, current.length)
+      const pick = (taken: number, total: number): number => {
+        const wanted = without[taken] ?? 0
+        return wanted < total ? wanted : 0
+      }
+      const found = this.follow(pick, current.length + 1)
       if (!found?.findings.some((finding) => finding.property === property)) continue
       best = found
       current = [...found.choices]
@@ -312,32 +320,7 @@ class Check {
     return best
   }
 
-  /** Follows choices (then the default, 0) for at most `longest` of them, until something breaks. */
-  private runTo(choices: readonly number[], longest: number): Found | undefined {
-    const state = new Int32Array(this.world.width)
-    const buffer: number[] = []
-    const taken: number[] = []
-    let result: Found | undefined
-    const report = (findings: readonly Finding[]): boolean => {
-      const relevant = findings.filter(({ property }) => this.properties.includes(property))
-      if (relevant.length === 0) return false
-      result = { findings: relevant, choices: taken.slice() }
-      return true
-    }
-    this.world.initial(state)
-    let ended = this.closes(state, 0, report)
-    while (!ended && taken.length <= longest) {
-      const total = this.expander.choices(state, 0, buffer)
-      if (this.isStuck(state, 0, buffer, total, report)) break
-      const wanted = choices[taken.length] ?? 0
-      const index = wanted < total ? wanted : 0
-      taken.push(index)
-      ended = this.step(state, 0, buffer[index], report)
-    }
-    return result
-  }
-
-  private search(order: Order, statesMax: number, phase: CheckProgress['phase']): void {
+  private search(statesMax: number, phase: CheckProgress['phase']): void {
     const { world, expander } = this
     const { width } = world
     const memory = this.options.memoryBytes ?? defaults.memoryBytes
@@ -348,34 +331,27 @@ class Check {
     const buffer: number[] = []
     world.initial(state)
     const startedWith = world.localStateCount
-    const ended = this.closes(state, 0, (findings) => this.keep(findings, () => []))
+    const atOnce = this.settle(state, 0)
+    if (atOnce !== undefined) this.keep(atOnce, () => [])
     visited.add(state, 0, -1)
-    const stack: number[] = order === 'depth' ? [0] : []
     let levelEnd = visited.count
-    for (let number = 0; !ended; number++) {
-      if (order === 'depth') {
-        const top = stack.pop()
-        if (top === undefined) break
-        number = top
-      } else if (number >= visited.count) break
+    for (let number = 0; number < visited.count && atOnce === undefined; number++) {
       if (number === levelEnd) {
         this.depth++
         levelEnd = visited.count
       }
-      state.set(visited.words.subarray(number * width, (number + 1) * width))
-      const pathTo = (last: number) => () => this.pathTo(visited, number, last)
+      visited.read(number, state)
       const total = expander.choices(state, 0, buffer)
-      const here = (findings: readonly Finding[]) => this.keep(findings, pathTo(-1))
-      if (this.isStuck(state, 0, buffer, total, here)) {
-        if (this.found.size > 0 && !this.options.continue) break
-        continue
-      }
-      for (let index = 0; index < total; index++) {
-        next.set(state)
-        const report = (findings: readonly Finding[]) => this.keep(findings, pathTo(index))
-        if (this.step(next, 0, buffer[index], report)) continue
-        const added = visited.add(next, 0, number)
-        if (added >= 0 && order === 'depth') stack.push(added)
+      if (this.isStop(buffer, total)) {
+        const findings = this.stopFindings(state, 0, buffer, total)
+        if (findings !== undefined) this.keep(findings, () => this.pathTo(visited, number, -1))
+      } else {
+        for (let index = 0; index < total; index++) {
+          next.set(state)
+          const findings = this.advance(next, 0, buffer[index])
+          if (findings === undefined) visited.add(next, 0, number)
+          else this.keep(findings, () => this.pathTo(visited, number, index))
+        }
       }
       if (this.found.size > 0 && !this.options.continue) break
       if (visited.count >= limit) {
@@ -389,7 +365,7 @@ class Check {
       }
       if ((number & 1023) === 0 && this.tick(phase, visited.count - number, visited)) break
     }
-    this.shortestKnown = order === 'breadth' && this.stopped === undefined && this.found.size > 0
+    this.shortestKnown = this.stopped === undefined && this.found.size > 0
     this.states = visited.count
     this.bytes = visited.bytes
   }
@@ -414,17 +390,18 @@ class Check {
     const { width } = visited
     const choices: number[] = []
     const state = new Int32Array(width)
+    const from = new Int32Array(width)
+    const target = new Int32Array(width)
     const buffer: number[] = []
-    const ignore = () => false
     for (let i = 0; i + 1 < numbers.length; i++) {
-      const target = visited.words.subarray(numbers[i + 1] * width, (numbers[i + 1] + 1) * width)
-      const from = visited.words.subarray(numbers[i] * width, (numbers[i] + 1) * width)
+      visited.read(numbers[i + 1], target)
+      visited.read(numbers[i], from)
       state.set(from)
       const total = this.expander.choices(state, 0, buffer)
       const events = buffer.slice(0, total)
       const index = events.findIndex((event) => {
         state.set(from)
-        this.step(state, 0, event, ignore)
+        this.advance(state, 0, event)
         return state.every((word, k) => word === target[k])
       })
       choices.push(index)

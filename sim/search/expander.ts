@@ -13,6 +13,10 @@ export type Reduction = 'stubborn' | 'none'
 /** Safe local events and matches while certain ranks still have faults ahead of them. */
 interface SafeEvents {
   readonly local: Int32Array
+  /** Per rank and local state: the state after all its safe local events, + 1; 0 unknown. */
+  readonly closed: Int32Array[]
+  /** How many events that took. */
+  readonly closedSteps: Int32Array[]
   readonly match: Uint8Array
   readonly meet: Uint8Array
 }
@@ -93,7 +97,9 @@ export class Expander {
       })
       return all ? 1 : 0
     })
-    const safe = { local, match, meet }
+    const closed = world.ranks.map(() => new Int32Array(1024))
+    const closedSteps = world.ranks.map(() => new Int32Array(1024))
+    const safe = { local, match, meet, closed, closedSteps }
     this.safeByFaults.set(faultRanks, safe)
     return safe
   }
@@ -114,6 +120,17 @@ export class Expander {
       for (let rank = 0; rank < pp; rank++) {
         const table = ranks[rank]
         const slot = at + 1 + rank
+        if (!record) {
+          const steps = this.closeRank(safe, rank, state[slot])
+          if (steps === 0) continue
+          if (steps > 0) {
+            state[slot] = safe.closed[rank][state[slot]] - 1
+            this.fired += steps
+            moved = true
+            if (table.attributes[state[slot]] & 4) return
+            continue
+          }
+        }
         for (;;) {
           const bits = table.mask[state[slot]] & safe.local[rank]
           if (bits === 0) break
@@ -150,6 +167,39 @@ export class Expander {
         if (this.fireShared(state, at, only, into, record)) return
       }
     }
+  }
+
+  /**
+   * Looks up where a rank's safe local events lead, computing it once for each local state.
+   * @returns how many events that are; −1 if one of them breaks a property (go step by step then).
+   */
+  private closeRank(safe: SafeEvents, rank: number, number: number): number {
+    const table = this.world.ranks[rank]
+    const mask = safe.local[rank]
+    if ((table.mask[number] & mask) === 0) return 0
+    let closed = safe.closed[rank]
+    if (number >= closed.length) {
+      closed = enlarged(closed, Math.max(number + 1, table.count))
+      safe.closed[rank] = closed
+      safe.closedSteps[rank] = enlarged(safe.closedSteps[rank], closed.length)
+    }
+    if (closed[number] !== 0) return safe.closedSteps[rank][number]
+    let current = number
+    let steps = 0
+    for (;;) {
+      const bits = table.mask[current] & mask
+      if (bits === 0) break
+      if (++steps > closureMax) throw new InternalError('safe events of a rank do not end')
+      const next = table.next(current, 31 - Math.clz32(bits & -bits))
+      if (next < 0) {
+        steps = -1
+        break
+      }
+      current = next
+    }
+    closed[number] = current + 1
+    safe.closedSteps[rank][number] = steps
+    return steps
   }
 
   /** The engine's single way to go on, −1 if it has none or a choice. */
@@ -320,6 +370,12 @@ export class Expander {
     }
     return opened
   }
+}
+
+const enlarged = (old: Int32Array, atLeast: number): Int32Array => {
+  const next = new Int32Array(Math.max(2 * old.length, atLeast))
+  next.set(old)
+  return next
 }
 
 /** Opens one member that is not ready, preferring one that is open already. */

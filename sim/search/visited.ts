@@ -1,8 +1,22 @@
 // The set of visited states: open addressing over typed arrays. Exact: a state is equal only if all
 // its words are. This file mutates its arguments by design; nothing else in sim/ does.
+//
+// What decides the speed is cache misses, so everything is small: words are 16 bits wide until a
+// component has more than 65 536 local states, and a slot carries five bits of the hash beside the
+// number, so that a probe reads a state's words only when it is (nearly always) the same state.
 
-/** What the store needs for one state, in bytes, at the largest load. */
-export const bytesPerState = (width: number): number => 4 * width + 4 + 8
+import { fail } from '../../spec/error.ts'
+
+const numberBits = 27
+const numberMask = 2 ** numberBits - 1
+/** Exact states that one store can hold. */
+export const storeMax = numberMask - 1
+
+/** What the store needs for one state, in bytes, with 16-bit words at the usual load. */
+export const bytesPerState = (width: number): number => 2 * width + 4 + 8
+
+/** Smallest memory budget that makes sense, in bytes. */
+export const memoryMin = 2 ** 20
 
 export class VisitedStates {
   readonly width: number
@@ -10,21 +24,26 @@ export class VisitedStates {
   readonly countMax: number
   count = 0
   /** Words of all states, one after the other. */
-  words: Int32Array<ArrayBuffer>
+  private words: Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer>
   /** The state from which each one was first reached, −1 for the initial one. */
   parents: Int32Array<ArrayBuffer>
   private slots: Int32Array<ArrayBuffer>
   private slotMask: number
+  private growAt: number
 
   /** @param memoryBytes budget for the whole store. */
   constructor(width: number, memoryBytes: number) {
+    if (memoryBytes < memoryMin) {
+      fail('PPC101', `the memory budget must be at least ${memoryMin} bytes, got ${memoryBytes}`)
+    }
     this.width = width
-    this.countMax = Math.max(1, Math.min(2 ** 29, Math.floor(memoryBytes / bytesPerState(width))))
+    this.countMax = Math.min(storeMax, Math.floor(memoryBytes / bytesPerState(width)))
     const first = 1024
-    this.words = new Int32Array(first * width)
+    this.words = new Uint16Array(first * width)
     this.parents = new Int32Array(first)
     this.slots = new Int32Array(2 * first)
     this.slotMask = 2 * first - 1
+    this.growAt = growthPoint(2 * first)
   }
 
   get isFull(): boolean {
@@ -33,39 +52,59 @@ export class VisitedStates {
 
   /** Bytes in use, as allocated. */
   get bytes(): number {
-    return 4 * (this.words.length + this.parents.length + this.slots.length)
+    return this.words.byteLength + this.parents.byteLength + this.slots.byteLength
   }
 
   /** Adds a state. @returns its number if it is new, −1 − number if it was known. */
   add(state: Int32Array, at: number, parent: number): number {
-    const { width } = this
-    let slot = hash(state, at, width) & this.slotMask
+    const { width, slots, slotMask, words } = this
+    const h = hash(state, at, width)
+    const tag = h & ~numberMask
+    let slot = h & slotMask
     for (;;) {
-      const stored = this.slots[slot]
+      const stored = slots[slot]
       if (stored === 0) break
-      if (this.equals(stored - 1, state, at)) return -stored
-      slot = (slot + 1) & this.slotMask
+      if ((stored & ~numberMask) === tag) {
+        const offset = ((stored & numberMask) - 1) * width
+        let i = 0
+        while (i < width && words[offset + i] === state[at + i]) i++
+        if (i === width) return -(stored & numberMask)
+      }
+      slot = (slot + 1) & slotMask
     }
     const number = this.count++
+    slots[slot] = tag | (number + 1)
     if (number >= this.parents.length) this.growStates()
-    const offset = number * width
-    for (let i = 0; i < width; i++) this.words[offset + i] = state[at + i]
+    this.write(number, state, at)
     this.parents[number] = parent
-    this.slots[slot] = number + 1
-    if (this.count * 2 > this.slots.length) this.growSlots()
+    if (this.count > this.growAt) this.growSlots()
     return number
   }
 
-  private equals(number: number, state: Int32Array, at: number): boolean {
+  private write(number: number, state: Int32Array, at: number): void {
+    const { width } = this
+    const offset = number * width
+    for (let i = 0; i < width; i++) {
+      if (state[at + i] > 0xffff && this.words instanceof Uint16Array) this.widen()
+      this.words[offset + i] = state[at + i]
+    }
+  }
+
+  /** Copies a state out. */
+  read(number: number, into: Int32Array): void {
     const { words, width } = this
     const offset = number * width
-    for (let i = 0; i < width; i++) if (words[offset + i] !== state[at + i]) return false
-    return true
+    for (let i = 0; i < width; i++) into[i] = words[offset + i]
+  }
+
+  private widen(): void {
+    this.words = Int32Array.from(this.words)
   }
 
   private growStates(): void {
-    const size = Math.min(this.countMax + 1, Math.ceil(this.parents.length * 1.6))
-    const words = new Int32Array(size * this.width)
+    const size = Math.min(storeMax + 1, Math.ceil(this.parents.length * 1.5))
+    const wide = this.words instanceof Int32Array
+    const words = wide ? new Int32Array(size * this.width) : new Uint16Array(size * this.width)
     words.set(this.words)
     this.words = words
     const parents = new Int32Array(size)
@@ -75,17 +114,25 @@ export class VisitedStates {
 
   private growSlots(): void {
     const slots = new Int32Array(this.slots.length * 2)
-    this.slotMask = slots.length - 1
+    const mask = slots.length - 1
+    const state = new Int32Array(this.width)
     for (let number = 0; number < this.count; number++) {
-      let slot = hash(this.words, number * this.width, this.width) & this.slotMask
-      while (slots[slot] !== 0) slot = (slot + 1) & this.slotMask
-      slots[slot] = number + 1
+      this.read(number, state)
+      const h = hash(state, 0, this.width)
+      let slot = h & mask
+      while (slots[slot] !== 0) slot = (slot + 1) & mask
+      slots[slot] = (h & ~numberMask) | (number + 1)
     }
     this.slots = slots
+    this.slotMask = mask
+    this.growAt = growthPoint(slots.length)
   }
 }
 
-/** Multiplicative mixing (the constants of MurmurHash3's finaliser), good in the low bits. */
+/** Slots are three quarters full at most. */
+const growthPoint = (slots: number): number => Math.floor(slots * 0.75)
+
+/** Multiplicative mixing (the constants of MurmurHash3's finaliser), good in all bits. */
 function hash(state: Int32Array, at: number, width: number): number {
   let h = 0x9e3779b9 | 0
   for (let i = 0; i < width; i++) {

@@ -424,6 +424,11 @@ export class World {
     return this.ranks[rank].model.operations[head.op].form.do === 'send'
   }
 
+  /** The match bit of the i-th member of a channel in its own event mask. */
+  matchBit(channel: number, member: number): number {
+    return this.memberBits[channel][member]
+  }
+
   /** Does this channel let a root run ahead of its receivers? */
   isEager(channel: number): boolean {
     return this.eager > 0 && this.channels[channel].device

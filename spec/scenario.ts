@@ -13,7 +13,7 @@ const positive = z.int().min(1)
 /** How many ranks, how many steps in flight, how many drafts a step. */
 export const topologySchema = z.strictObject({
   /** Pipeline size: number of ranks. */
-  pp: z.int().min(2).max(64),
+  pp: z.int().min(2).max(30),
   /** Largest number of steps in flight (`max_concurrent_batches`). */
   window: z.int().min(1).max(63),
   /** Draft tokens a step, K. */

@@ -41,6 +41,9 @@ export class Expander {
   private readonly safeByFaults = new Map<number, SafeEvents>()
   private readonly engineFaults: number[] = []
   private readonly scratch: number[] = []
+  private readonly ranksOf: number[] = []
+  private readonly readyMembers: Int32Array
+  private readonly memberMasks: Int32Array
   /** Events fired since construction: transitions in the checker's statistics. */
   fired = 0
 
@@ -49,6 +52,10 @@ export class Expander {
     this.reduction = reduction
     const derive = (withFaults: boolean): Dependence[] =>
       world.ranks.map((_, rank) => dependenceOf(world, rank, withFaults))
+    this.readyMembers = new Int32Array(world.channels.length)
+    this.memberMasks = Int32Array.from(world.channels, ({ members }) =>
+      members.reduce((mask, rank) => mask | (1 << rank), 0),
+    )
     this.plain = reduction === 'none' ? [] : derive(false)
     this.faulty = reduction === 'none' || world.rankFaults.length === 0 ? this.plain : derive(true)
   }
@@ -266,47 +273,50 @@ export class Expander {
     total: number,
     into: number[],
   ): number {
+    let movable = 0
+    for (let k = 0; k < total; k++) {
+      this.ranksOf[k] = this.participantMask(enabled[k])
+      movable |= this.ranksOf[k]
+    }
+    this.readPartners(state, at)
     let best = -1
     let bestSize = total + 1
-    let tried = 0
-    for (let i = 0; i < total && bestSize > 1; i++) {
-      for (const rank of this.participants(enabled[i])) {
-        if (tried & (1 << rank)) continue
-        tried |= 1 << rank
-        const opened = this.openFrom(state, at, rank)
-        let size = 0
-        for (let k = 0; k < total; k++) if (this.touches(enabled[k], opened)) size++
-        if (size > 0 && size < bestSize) {
-          bestSize = size
-          best = opened
-        }
+    for (let rest = movable; rest !== 0 && bestSize > 1; rest &= rest - 1) {
+      const opened = this.openFrom(state, at, 31 - Math.clz32(rest & -rest))
+      let size = 0
+      for (let k = 0; k < total; k++) if (this.ranksOf[k] & opened) size++
+      if (size > 0 && size < bestSize) {
+        bestSize = size
+        best = opened
       }
     }
     let count = 0
-    for (let k = 0; k < total; k++) {
-      if (best < 0 || this.touches(enabled[k], best)) into[count++] = enabled[k]
-    }
+    for (let k = 0; k < total; k++) if (this.ranksOf[k] & best) into[count++] = enabled[k]
     return count
   }
 
-  private participants(event: number): readonly number[] {
-    const argument = event & 0xffff
-    switch (eventKind(event)) {
-      case kinds.local:
-        return [argument >> 5]
-      case kinds.match:
-        return this.world.channels[argument].members
-      case kinds.meet:
-        return this.world.meetings[argument].slice(0, 2) as number[]
-      case kinds.fault:
-        return [this.world.rankFaults[argument][1]]
-      default:
-        return this.world.replyRanks
-    }
+  /** Bit set of the ranks that take part in an event; the engine's own stand for its repliers. */
+  private participantMask(event: number): number {
+    if (eventKind(event) === kinds.local) return 1 << ((event & 0xffff) >> 5)
+    let mask = 0
+    for (const rank of this.world.participants(event)) mask |= 1 << rank
+    if (mask === 0) for (const rank of this.world.replyRanks) mask |= 1 << rank
+    return mask
   }
 
-  private touches(event: number, opened: number): boolean {
-    return this.participants(event).some((rank) => (opened & (1 << rank)) !== 0)
+  /** For each channel: which members are ready, and whether it could match now. */
+  private readPartners(state: Int32Array, at: number): void {
+    const { world } = this
+    for (let channel = 0; channel < world.channels.length; channel++) {
+      const { members } = world.channels[channel]
+      let ready = 0
+      for (let i = 0; i < members.length; i++) {
+        const rank = members[i]
+        const bit = world.matchBit(channel, i)
+        if (world.ranks[rank].mask[state[at + 1 + rank]] & bit) ready |= 1 << rank
+      }
+      this.readyMembers[channel] = ready
+    }
   }
 
   /**
@@ -316,59 +326,68 @@ export class Expander {
    */
   private openFrom(state: Int32Array, at: number, start: number): number {
     const { world } = this
-    const faultRanks = this.faultRanks(state[at])
     let opened = 0
-    const work = [start]
-    const open = (rank: number): void => {
-      if ((opened & (1 << rank)) === 0) work.push(rank)
-    }
-    while (work.length > 0) {
-      const rank = work.pop() as number
-      if (opened & (1 << rank)) continue
+    let work = 1 << start
+    while (work !== 0) {
+      const rank = 31 - Math.clz32(work & -work)
+      work &= work - 1
       opened |= 1 << rank
       const { model, mask, attributes } = world.ranks[rank]
       const local = state[at + 1 + rank]
-      const { events } = model
-      model.channels.forEach((channel, index) => {
-        const bit = 1 << (events.match + index)
-        if (world.isEager(channel)) {
-          // Deliveries happen to a rank at any time: whoever shares the channel may matter.
-          for (const other of world.channels[channel].members) open(other)
-          return
-        }
-        if ((mask[local] & bit) === 0) return
-        const { members } = world.channels[channel]
-        if (world.matchEnabled(state, at, channel)) {
-          for (const other of members) {
-            const row = this.dependence(other, faultRanks)
-            const event = events.match + world.ranks[other].model.channels.indexOf(channel)
-            if (row[event] !== 0) open(other)
-          }
-          return
-        }
-        openOneMissing(members, opened, open, (other) => {
-          const { model: theirs, mask: masks } = world.ranks[other]
-          const theirBit = 1 << (theirs.events.match + theirs.channels.indexOf(channel))
-          return (masks[state[at + 1 + other]] & theirBit) !== 0
-        })
-      })
-      model.meetings.forEach((meeting, index) => {
-        if ((mask[local] & (1 << (events.meet + index))) === 0) return
-        const [a, b] = world.meetings[meeting]
-        open(a === rank ? b : a)
-      })
-      if (attributes[local] & 2 || mask[local] & (1 << events.retire)) {
-        // The next call comes only after a reply: whoever owes one could bring it.
-        for (const other of world.replyRanks) {
-          const { model: theirs, mask: masks } = world.ranks[other]
-          if ((masks[state[at + 1 + other]] & (1 << theirs.events.retire)) === 0) {
-            open(other)
-            break
-          }
-        }
+      const here = mask[local]
+      const { events, channels, meetings } = model
+      for (let i = 0; i < channels.length; i++) {
+        const wanted = this.openForChannel(state, at, rank, channels[i], opened | work)
+        work |= wanted & ~opened
+      }
+      for (let i = 0; i < meetings.length; i++) {
+        if ((here & (1 << (events.meet + i))) === 0) continue
+        const [a, b] = world.meetings[meetings[i]]
+        work |= (1 << (a === rank ? b : a)) & ~opened
+      }
+      if (attributes[local] & 2 || here & (1 << events.retire)) {
+        work |= this.openForReply(state, at, opened | work) & ~opened
       }
     }
     return opened
+  }
+
+  /** Ranks to open because this rank takes part in a channel. */
+  private openForChannel(
+    state: Int32Array,
+    at: number,
+    rank: number,
+    channel: number,
+    opened: number,
+  ): number {
+    const { world } = this
+    const everyone = this.memberMasks[channel]
+    // Eager deliveries happen to a rank at any time: whoever shares the channel may matter.
+    if (world.isEager(channel)) return everyone
+    const ready = this.readyMembers[channel]
+    if ((ready & (1 << rank)) === 0) return 0
+    const missing = everyone & ~ready
+    if (missing !== 0) return missing & opened ? 0 : missing & -missing
+    if (!world.matchEnabled(state, at, channel)) return everyone
+    let wanted = 0
+    const faultRanks = this.faultRanks(state[at])
+    const { members } = world.channels[channel]
+    for (let i = 0; i < members.length; i++) {
+      const event = 31 - Math.clz32(world.matchBit(channel, i))
+      if (this.dependence(members[i], faultRanks)[event] !== 0) wanted |= 1 << members[i]
+    }
+    return wanted
+  }
+
+  /** The next call comes only after a reply: one rank that owes it is enough. */
+  private openForReply(state: Int32Array, at: number, opened: number): number {
+    const { world } = this
+    let owing = 0
+    for (const rank of world.replyRanks) {
+      const { model, mask } = world.ranks[rank]
+      if ((mask[state[at + 1 + rank]] & (1 << model.events.retire)) === 0) owing |= 1 << rank
+    }
+    return owing & opened ? 0 : owing & -owing
   }
 }
 
@@ -376,22 +395,6 @@ const enlarged = (old: Int32Array, atLeast: number): Int32Array => {
   const next = new Int32Array(Math.max(2 * old.length, atLeast))
   next.set(old)
   return next
-}
-
-/** Opens one member that is not ready, preferring one that is open already. */
-function openOneMissing(
-  members: readonly number[],
-  opened: number,
-  open: (rank: number) => void,
-  isReady: (rank: number) => boolean,
-): void {
-  const missing = members.filter((rank) => !isReady(rank))
-  if (missing.length === 0) {
-    for (const rank of members) open(rank)
-    return
-  }
-  if (missing.some((rank) => opened & (1 << rank))) return
-  open(missing[0])
 }
 
 /** Pure results, kept for the process: a ladder asks for the same ranks again and again. */

@@ -90,6 +90,11 @@ export class RankTable {
     return this.keys.length
   }
 
+  /** All keys in the order of their numbers, for a checkpoint. */
+  allKeys(): readonly string[] {
+    return this.keys
+  }
+
   /** A local state, unpacked: states are kept as compact strings, there can be millions. */
   at(number: number): RankState {
     return this.model.decode(this.keys[number])
@@ -346,6 +351,26 @@ export class World {
   /** Dispatch alternatives of an engine state, and whether going idle is one more. */
   alternativeCount(engine: number): number {
     return this.alternatives[engine].length
+  }
+
+  /** The engine's numbered states, and those of each rank, in order: what a checkpoint keeps. */
+  saveNumbers(): { engineKeys: string[]; rankKeys: (readonly string[])[] } {
+    return {
+      engineKeys: [...this.engineNumbers.keys()],
+      rankKeys: this.ranks.map((table) => table.allKeys()),
+    }
+  }
+
+  /** Numbers states as a checkpoint did. Only on a world that has not been used yet. */
+  restoreNumbers(engineKeys: readonly string[], rankKeys: readonly (readonly string[])[]): void {
+    for (const key of engineKeys) {
+      const [local, position, faults, used] = key.split('/').map(Number)
+      this.internEngine({ local, position, faults, used })
+    }
+    rankKeys.forEach((keys, rank) => {
+      const table = this.ranks[rank]
+      for (const key of keys) table.intern(table.model.decode(key))
+    })
   }
 
   /** May the engine go idle here? Where it could dispatch for ever, or when it has nothing left. */

@@ -59,6 +59,16 @@ export {
 } from './operation.ts'
 export { defineProtocol, type Protocol, type RankProgram, type Role } from './program.ts'
 export { type Property, type PropertyId, properties, propertyIds } from './properties.ts'
+export { fieldReport } from './protocols/field-report.ts'
+export {
+  type FieldOverrides,
+  fieldScenario,
+  ladder,
+  type Switches,
+  type Variant,
+  variantNames,
+  variants,
+} from './protocols/index.ts'
 export { createRankMachine, type RankEvent } from './rank-machine.ts'
 export {
   defineScenario,

@@ -6,8 +6,9 @@ import type { PropertyId } from '../../spec/properties.ts'
 import { propertyIds } from '../../spec/properties.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding } from '../rank-model.ts'
-import { encodeSchedule } from '../schedule.ts'
+import { encodeSchedule, scenarioHash } from '../schedule.ts'
 import { World } from '../world.ts'
+import type { Checkpoint } from './checkpoint.ts'
 import type { Closure, Reduction } from './expander.ts'
 import { Expander } from './expander.ts'
 import { Generator } from './random.ts'
@@ -27,6 +28,13 @@ export interface CheckOptions {
   readonly walks?: number
   /** States that may be spent on a shorter counterexample once the verdict is known. */
   readonly shortenStatesMax?: number
+  /** Asked now and then: is a checkpoint due? It is then handed to `save`. */
+  readonly checkpoint?: {
+    readonly isDue: () => boolean
+    readonly save: (checkpoint: Checkpoint) => void
+  }
+  /** Go on from here instead of from the initial state; see `checkpointIdentity`. */
+  readonly resume?: Checkpoint
   /** Called now and then; returning true stops the search (time limit, Ctrl-C). */
   readonly onProgress?: (progress: CheckProgress) => boolean
 }
@@ -90,6 +98,20 @@ const defaults = {
 
 const localStatesMax = 40_000
 
+/**
+ * What a checkpoint must agree with: the scenario and the options that change the search's course.
+ * Budgets are left out: a search may be resumed with a larger one.
+ */
+export const checkpointIdentity = (scenario: Scenario, options: CheckOptions): string =>
+  [
+    scenarioHash(scenario),
+    (scenario.properties ?? propertyIds).join('+'),
+    options.reduction ?? 'stubborn',
+    options.continue === true ? 'continue' : 'first',
+    options.seed ?? 1,
+    options.walks ?? defaults.walks,
+  ].join('/')
+
 /** Explores a scenario and says what holds. Deterministic: same input, same verdict, same bytes. */
 export function check(scenario: Scenario, options: CheckOptions = {}): Verdict {
   return new Check(scenario, options).run()
@@ -123,8 +145,9 @@ class Check {
   }
 
   run(): Verdict {
-    this.walkAtRandom()
-    const refuted = this.found.size > 0 && !this.options.continue
+    const { resume } = this.options
+    if (resume === undefined) this.walkAtRandom()
+    const refuted = this.found.size > 0 && !this.options.continue && resume === undefined
     if (refuted) {
       // The verdict is known; what is left is a shorter way to show it, within a budget.
       this.shorten()
@@ -331,11 +354,20 @@ class Check {
     const buffer: number[] = []
     world.initial(state)
     const startedWith = world.localStateCount
-    const atOnce = this.settle(state, 0)
-    if (atOnce !== undefined) this.keep(atOnce, () => [])
-    visited.add(state, 0, -1)
-    let levelEnd = visited.count
-    for (let number = 0; number < visited.count && atOnce === undefined; number++) {
+    const resume = phase === 'search' ? this.options.resume : undefined
+    let first = 0
+    let levelEnd = 1
+    let atOnce: readonly Finding[] | undefined
+    if (resume !== undefined) {
+      this.restore(resume, visited)
+      first = resume.position.number
+      levelEnd = resume.position.levelEnd
+    } else {
+      atOnce = this.settle(state, 0)
+      if (atOnce !== undefined) this.keep(atOnce, () => [])
+      visited.add(state, 0, -1)
+    }
+    for (let number = first; number < visited.count && atOnce === undefined; number++) {
       if (number === levelEnd) {
         this.depth++
         levelEnd = visited.count
@@ -363,11 +395,42 @@ class Check {
         this.stopped = 'states'
         break
       }
-      if ((number & 1023) === 0 && this.tick(phase, visited.count - number, visited)) break
+      if ((number & 1023) !== 0) continue
+      const stop = this.tick(phase, visited.count - number, visited)
+      const due = phase === 'search' && this.options.checkpoint?.isDue()
+      if (due) this.options.checkpoint?.save(this.checkpointAt(visited, number + 1, levelEnd))
+      if (stop) break
     }
     this.shortestKnown = this.stopped === undefined && this.found.size > 0
     this.states = visited.count
     this.bytes = visited.bytes
+  }
+
+  private checkpointAt(visited: VisitedStates, number: number, levelEnd: number): Checkpoint {
+    return {
+      identity: checkpointIdentity(this.scenario, this.options),
+      position: {
+        number,
+        depth: this.depth,
+        levelEnd,
+        fired: this.expander.fired,
+        walks: this.walks,
+        found: [...this.found],
+      },
+      ...this.world.saveNumbers(),
+      count: visited.count,
+      ...visited.save(),
+    }
+  }
+
+  private restore(checkpoint: Checkpoint, visited: VisitedStates): void {
+    const { position, count, wide, words, parents } = checkpoint
+    this.world.restoreNumbers(checkpoint.engineKeys, checkpoint.rankKeys)
+    visited.restore(count, wide, words, parents)
+    this.depth = position.depth
+    this.expander.fired = position.fired
+    this.walks = position.walks
+    for (const [property, found] of position.found) this.found.set(property, found)
   }
 
   private tick(phase: CheckProgress['phase'], queued: number, visited?: VisitedStates): boolean {

@@ -97,6 +97,30 @@ export class VisitedStates {
     for (let i = 0; i < width; i++) into[i] = words[offset + i]
   }
 
+  /** The words and parents of all states as bytes, for a checkpoint. */
+  save(): { words: Uint8Array; wide: boolean; parents: Uint8Array } {
+    const { words, parents, count, width } = this
+    const wide = words instanceof Int32Array
+    const used = count * width * (wide ? 4 : 2)
+    return {
+      wide,
+      words: new Uint8Array(words.buffer, 0, used),
+      parents: new Uint8Array(parents.buffer, 0, 4 * count),
+    }
+  }
+
+  /** Puts back what `save` gave, into an empty store. */
+  restore(count: number, wide: boolean, words: Uint8Array, parents: Uint8Array): void {
+    if (wide) this.widen()
+    while (this.parents.length < count) this.growStates()
+    new Uint8Array(this.words.buffer).set(words)
+    new Uint8Array(this.parents.buffer).set(parents)
+    this.count = count
+    let slots = this.slots.length
+    while (growthPoint(slots) < count) slots *= 2
+    this.rehash(slots)
+  }
+
   private widen(): void {
     this.words = Int32Array.from(this.words)
   }
@@ -113,7 +137,11 @@ export class VisitedStates {
   }
 
   private growSlots(): void {
-    const slots = new Int32Array(this.slots.length * 2)
+    this.rehash(this.slots.length * 2)
+  }
+
+  private rehash(size: number): void {
+    const slots = new Int32Array(size)
     const mask = slots.length - 1
     const state = new Int32Array(this.width)
     for (let number = 0; number < this.count; number++) {

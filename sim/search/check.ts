@@ -1,6 +1,7 @@
-// The model checker: random schedules first (milliseconds, and most wedges fall to them), then a
-// depth-first pass where refutation is likely, then the exhaustive breadth-first search that either
-// proves or finds the shortest counterexample. The verdict says exactly what was covered.
+// The model checker: random schedules first (milliseconds, and most wedges fall to them), then the
+// exhaustive breadth-first search that either proves or finds the shortest counterexample. Where it
+// grows large, a best-first search towards stuck states gets its chance in between. The verdict says
+// exactly what was covered.
 
 import type { PropertyId } from '../../spec/properties.ts'
 import { propertyIds } from '../../spec/properties.ts'
@@ -26,6 +27,8 @@ export interface CheckOptions {
   readonly seed?: number
   /** How many random schedules go before the search; 0: none. */
   readonly walks?: number
+  /** States of the best-first search that a large search is interrupted for; 0: none. */
+  readonly directedStatesMax?: number
   /** States that may be spent on a shorter counterexample once the verdict is known. */
   readonly shortenStatesMax?: number
   /** Asked now and then: is a checkpoint due? It is then handed to `save`. */
@@ -40,7 +43,7 @@ export interface CheckOptions {
 }
 
 export interface CheckProgress {
-  readonly phase: 'random' | 'search' | 'shorten'
+  readonly phase: 'random' | 'search' | 'directed' | 'shorten'
   readonly states: number
   /** States that are known and not yet expanded. */
   readonly queued: number
@@ -94,6 +97,9 @@ const defaults = {
   walks: 64,
   walkChoicesMax: 4_000,
   shortenStatesMax: 100_000,
+  /** A breadth-first search of so many states is large. */
+  largeStates: 100_000,
+  directedStatesMax: 50_000,
 }
 
 const localStatesMax = 40_000
@@ -343,6 +349,51 @@ class Check {
     return best
   }
 
+  /**
+   * Best first: the states with the fewest ways to go on are the nearest to a wedge (places taken,
+   * heads blocked). Only ever refutes; what it has seen does not count as covered.
+   */
+  private directed(): void {
+    const { world, expander } = this
+    const limit = this.options.directedStatesMax ?? defaults.directedStatesMax
+    const visited = new VisitedStates(world.width, this.options.memoryBytes ?? defaults.memoryBytes)
+    const state = new Int32Array(world.width)
+    const next = new Int32Array(world.width)
+    const events: number[] = []
+    const ahead: number[] = []
+    const buckets: number[][] = []
+    const put = (number: number, ways: number): void => {
+      buckets[ways] ??= []
+      buckets[ways].push(number)
+    }
+    world.initial(state)
+    if (this.settle(state, 0) !== undefined) return
+    put(visited.add(state, 0, -1), 1)
+    while (visited.count < limit && this.found.size === 0) {
+      const fewest = buckets.find((bucket) => bucket !== undefined && bucket.length > 0)
+      if (fewest === undefined) return
+      const number = fewest.pop() as number
+      visited.read(number, state)
+      const total = expander.choices(state, 0, events)
+      if (this.isStop(events, total)) {
+        const findings = this.stopFindings(state, 0, events, total)
+        if (findings !== undefined) this.keep(findings, () => this.pathTo(visited, number, -1))
+        continue
+      }
+      for (let index = 0; index < total; index++) {
+        next.set(state)
+        const findings = this.advance(next, 0, events[index])
+        if (findings !== undefined) {
+          this.keep(findings, () => this.pathTo(visited, number, index))
+          continue
+        }
+        const added = visited.add(next, 0, number)
+        if (added >= 0) put(added, expander.choices(next, 0, ahead))
+      }
+      if ((visited.count & 1023) === 0 && this.tick('directed', visited.count, visited)) return
+    }
+  }
+
   private search(statesMax: number, phase: CheckProgress['phase']): void {
     const { world, expander } = this
     const { width } = world
@@ -355,6 +406,8 @@ class Check {
     world.initial(state)
     const startedWith = world.localStateCount
     const resume = phase === 'search' ? this.options.resume : undefined
+    let triedDirected =
+      this.options.continue === true || (resume?.count ?? 0) > defaults.largeStates
     let first = 0
     let levelEnd = 1
     let atOnce: readonly Finding[] | undefined
@@ -394,6 +447,14 @@ class Check {
       if (phase === 'shorten' && world.localStateCount > startedWith + localStatesMax) {
         this.stopped = 'states'
         break
+      }
+      if (phase === 'search' && !triedDirected && visited.count > defaults.largeStates) {
+        triedDirected = true
+        this.directed()
+        if (this.found.size > 0) {
+          this.shorten()
+          return
+        }
       }
       if ((number & 1023) !== 0) continue
       const stop = this.tick(phase, visited.count - number, visited)

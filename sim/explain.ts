@@ -62,7 +62,8 @@ function storyOf(trace: Trace, cycle: readonly Waiter[]): string {
     const stuck = waitersOf(trace.world, trace.final, trace.dispatched)
     const sink = [...stuck.values()].find(({ spins }) => spins) ?? stuck.get('host 0')
     const who = sink === undefined ? '' : ` ${sentence(`${sink.what} ${sink.why}`)}`
-    return `${sentence(first.text)}${who} Nobody will ever come: there is no cycle, a post is missing.`
+    const why = 'Nobody will ever come: there is no cycle, a post is missing.'
+    return `${sentence(first.text)}${who} ${why}`
   }
   const links = cycle.map(({ what, why }) => `${what} ${why}`)
   return sentence(`${links.join('; ')}; and so the circle closes`)
@@ -182,7 +183,9 @@ function hazardOf(
     return {
       id: 'H2',
       name: 'extra-in-flight-batch',
-      because: `with ${world.scenario.topology.window} steps in flight a rank enters the next step while another is still in this one`,
+      because:
+        `with ${world.scenario.topology.window} steps in flight a rank enters the next step ` +
+        'while another is still in this one',
       fix: 'cap the batches in flight at pp',
     }
   }

@@ -6,8 +6,9 @@ import { maskHash } from '../spec/batch.ts'
 import type { Broadcast, Dimension, TransferOperation } from '../spec/operation.ts'
 import { describe } from '../spec/operation.ts'
 import { resolvePeer } from '../spec/program.ts'
-import type { CompiledOperation, Finding, Head } from './rank-model.ts'
+import type { Finding, Head } from './rank-model.ts'
 import { differs } from './rank-model.ts'
+import type { CompiledOperation } from './rank-program.ts'
 
 /** What of a post is negotiated by nobody and must be equal on all ranks. */
 export interface Signature {

@@ -5,17 +5,19 @@
 
 import type { Batch } from '../spec/batch.ts'
 import { assert, fail } from '../spec/error.ts'
-import type { Operation, TransferOperation } from '../spec/operation.ts'
+import type { TransferOperation } from '../spec/operation.ts'
 import { isTransfer } from '../spec/operation.ts'
 import type { Protocol, RankProgram } from '../spec/program.ts'
-import { programOf, resolvePeer, resolveSteps } from '../spec/program.ts'
+import { programOf, resolvePeer } from '../spec/program.ts'
 import type { PropertyId } from '../spec/properties.ts'
 import type { RankEvent } from '../spec/rank-machine.ts'
-import { createRankMachine, operationsOf } from '../spec/rank-machine.ts'
+import { createRankMachine } from '../spec/rank-machine.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import type { Channel } from './channels.ts'
 import type { HeaderRules } from './header-rules.ts'
 import { createRankCodec } from './rank-codec.ts'
+import type { CompiledOperation, RankEvents } from './rank-program.ts'
+import { buffersOf, compileOperations, numberEvents } from './rank-program.ts'
 import type { MachineTable } from './tables.ts'
 import { internMachine } from './tables.ts'
 
@@ -26,7 +28,7 @@ export const rpcIdle = -2
 /** Flags of a rank. */
 export const flag = { stalled: 1, dead: 2, draftStalled: 4, raised: 8 } as const
 
-// An entry of a queue is one packed integer: started (1 bit), batch (7), ago (6), skew (2), op (10).
+// An entry of a queue is one integer: started (1 bit), batch (7), ago (6), skew (2), operation (10).
 const startedBit = 1
 const batchShift = 1
 const agoShift = 8
@@ -80,43 +82,6 @@ export const differs = { step: 1, payload: 2, hash: 4, requests: 8, rows: 16, se
 export interface Finding {
   readonly property: PropertyId
   readonly text: string
-}
-
-export interface CompiledOperation {
-  readonly index: number
-  readonly form: Operation
-  /** Number of the FIFO that it enters, −1 if it enters none (or the CPU transport's). */
-  readonly stream: number
-  /** Device collectives and CPU posts: the channel they match on and the FIFO they stand in. */
-  readonly channel: number
-  readonly queue: number
-  readonly name: string
-  /** Operations (indices) that this one waits for, and how many steps ago they were launched. */
-  readonly waitsFor: readonly number[]
-  readonly waitsAgo: number
-  readonly stepsAgo: number
-  /** A compute kernel whose name marks it as the draft (fault `draft-stall`). */
-  readonly isDraft: boolean
-  readonly onCpu: boolean
-  readonly thread: boolean
-  readonly kind: 'compute' | 'transfer' | 'wait' | 'consume' | 'thread-post' | 'reply' | 'host'
-}
-
-/** Events of a rank by number. `move` + stream, `complete` + channel index, and so on. */
-export interface RankEvents {
-  readonly host: number
-  readonly pollMiss: number
-  readonly retire: number
-  readonly move: number
-  readonly match: number
-  readonly arrive: number
-  readonly meet: number
-  readonly stall: number
-  readonly die: number
-  readonly throws: number
-  readonly twice: number
-  readonly draftStall: number
-  readonly count: number
 }
 
 export interface RankModel {
@@ -688,7 +653,9 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
       if (shared === undefined) continue
       found.push({
         property: 'P9',
-        text: `rank ${rank}: ${operation.name} writes ${shared} before ${operations[entryOp(entry)].name} of an earlier step has read it`,
+        text:
+          `rank ${rank}: ${operation.name} writes ${shared} before ` +
+          `${operations[entryOp(entry)].name} of an earlier step has read it`,
       })
       return
     }
@@ -770,7 +737,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
         if ((bits & (differs.step | differs.payload | differs.rows)) === 0) continue
         found.push({
           property: payload === 'counts' ? 'P12' : 'P3',
-          text: `rank ${rank} adopts ${payload} that the last rank sent for ${differenceText(bits)}`,
+          text: `rank ${rank} adopts ${payload} that was sent for ${differenceText(bits)}`,
         })
       }
     }
@@ -937,151 +904,4 @@ export function differenceText(bits: number): string {
 function batchNumber(context: unknown, batches: readonly Batch[]): number {
   const { batch } = context as { batch: Batch }
   return batches.findIndex((known) => JSON.stringify(known) === JSON.stringify(batch))
-}
-
-function numberEvents(streams: number, channels: number, meetings: number): RankEvents {
-  let next = 0
-  const take = (count: number): number => {
-    const first = next
-    next += count
-    return first
-  }
-  return {
-    host: take(1),
-    pollMiss: take(1),
-    retire: take(1),
-    stall: take(1),
-    die: take(1),
-    throws: take(1),
-    twice: take(1),
-    draftStall: take(1),
-    move: take(streams),
-    match: take(channels),
-    arrive: take(channels),
-    meet: take(meetings),
-    count: next,
-  }
-}
-
-/** Numbers streams, queues and references once, so that rules compare integers only. */
-function compileOperations(rank: number, program: RankProgram, context: Context) {
-  const { channels, meetings } = context
-  const { pp } = program
-  const forms = operationsOf(program)
-  const streams: string[] = []
-  const queues: string[] = []
-  const numberIn = (list: string[], name: string): number => {
-    const known = list.indexOf(name)
-    return known >= 0 ? known : list.push(name) - 1
-  }
-  const indicesOf = (name: string): number[] =>
-    forms.flatMap((form, index) => ('name' in form && form.name === name ? [index] : []))
-  const operations = forms.map((form, index): CompiledOperation => {
-    const base = {
-      index,
-      form,
-      stream: -1,
-      channel: -1,
-      queue: -1,
-      name: 'name' in form ? form.name : form.do,
-      waitsFor: [] as number[],
-      waitsAgo: 0,
-      stepsAgo: 0,
-      isDraft: false,
-      onCpu: false,
-      thread: false,
-      kind: 'host' as const,
-    }
-    const waits = (operation: string, stepsAgo: number) => {
-      const targets = indicesOf(operation)
-      return { waitsFor: targets, waitsAgo: stepsAgo }
-    }
-    switch (form.do) {
-      case 'launch':
-        return {
-          ...base,
-          kind: 'compute',
-          stream: numberIn(streams, form.stream),
-          isDraft: form.name === 'draft',
-        }
-      case 'broadcast':
-      case 'collective':
-      case 'send':
-      case 'receive': {
-        const onCpu = form.stream === 'cpu'
-        const peer = 'peer' in form ? resolvePeer(form.peer, rank, pp) : undefined
-        const channel = channels.findIndex(
-          (c) =>
-            c.communicator === form.communicator &&
-            c.device === !onCpu &&
-            c.members.includes(rank) &&
-            (peer === undefined ? !c.pair : c.pair && c.members.includes(peer)),
-        )
-        assert(channel >= 0, `rank ${rank}: no channel for ${form.name}`)
-        const queueName = `${onCpu}/${form.communicator}/${channels[channel].ordered === 'pair' ? peer : ''}`
-        return {
-          ...base,
-          kind: form.thread === undefined ? 'transfer' : 'thread-post',
-          stream: onCpu
-            ? form.thread === undefined
-              ? -1
-              : numberIn(streams, form.thread)
-            : numberIn(streams, form.stream),
-          channel,
-          queue: numberIn(queues, queueName),
-          stepsAgo: resolveSteps(form.stepsAgo ?? 0, pp),
-          onCpu,
-          thread: form.thread !== undefined,
-        }
-      }
-      case 'stream-wait':
-        return {
-          ...base,
-          kind: 'wait',
-          stream: numberIn(streams, form.stream),
-          ...waits(form.for.operation, resolveSteps(form.for.stepsAgo, pp)),
-        }
-      case 'host-wait':
-      case 'poll':
-        return { ...base, ...waits(form.for.operation, resolveSteps(form.for.stepsAgo, pp)) }
-      case 'reply':
-        return {
-          ...base,
-          kind: 'reply',
-          stream: numberIn(streams, 'reply'),
-          ...waits(form.after.operation, resolveSteps(form.after.stepsAgo, pp)),
-        }
-      case 'consume':
-        return {
-          ...base,
-          kind: 'consume',
-          stream: form.on === 'host' ? -1 : numberIn(streams, form.on),
-          waitsFor: indicesOf(form.after),
-          stepsAgo: resolveSteps(form.stepsAgo, pp),
-        }
-      case 'check-header':
-        return { ...base, waitsFor: indicesOf(form.header) }
-      case 'rendezvous': {
-        const peer = resolvePeer(form.peer, rank, pp)
-        const channel = meetings.findIndex(
-          ([a, b, name]) =>
-            name === form.name && ((a === rank && b === peer) || (b === rank && a === peer)),
-        )
-        return { ...base, channel }
-      }
-      default:
-        return base
-    }
-  })
-  if (operations.length > 1023) fail('PPC205', `rank ${rank} has more than 1023 operations`)
-  return { operations, streams }
-}
-
-const buffersOf = (operations: readonly CompiledOperation[]): string[] => {
-  const names = operations.flatMap(({ form }) => [
-    ...('reads' in form ? (form.reads ?? []) : []),
-    ...('writes' in form ? (form.writes ?? []) : []),
-    ...('buffer' in form ? [form.buffer] : []),
-  ])
-  return [...new Set(names)].sort()
 }

@@ -42,7 +42,11 @@ export function encodeSchedule(scenario: Scenario, schedule: Schedule): string {
 export function decodeSchedule(scenario: Scenario, text: string): Schedule {
   const parts = text.trim().split(':')
   if (parts.length !== 4 || !/^pp\d+$/.test(parts[0])) {
-    fail('PPC301', `not a schedule: ${JSON.stringify(shorten(text))}`, 'it looks like pp1:…:s:…')
+    fail(
+      'PPC301',
+      `not a schedule: ${JSON.stringify(shorten(text))}`,
+      'it looks like pp1:HASH:s:0.1',
+    )
   }
   if (parts[0] !== prefix) {
     fail('PPC304', `the schedule has format ${parts[0]}, this version reads ${prefix}`)
@@ -84,7 +88,8 @@ export function canonicalJson(value: unknown): string {
   const entries = Object.entries(value)
     .filter(([, inner]) => inner !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`).join(',')}}`
+  const members = entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`)
+  return `{${members.join(',')}}`
 }
 
 /** FNV-1a, 32 bit: a name for people to compare, not a protection against an adversary. */

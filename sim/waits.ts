@@ -2,8 +2,8 @@
 // It is read off the final state alone, so it says the same whichever run led there.
 
 import { channelName } from './channels.ts'
-import type { CompiledOperation } from './rank-model.ts'
 import { entryAgo, entryOp, entryStarted } from './rank-model.ts'
+import type { CompiledOperation } from './rank-program.ts'
 import type { World } from './world.ts'
 
 /** Something that cannot move, and why. */
@@ -74,7 +74,8 @@ export function waitersOf(
       const ago = form.do === 'consume' ? operation.stepsAgo : operation.waitsAgo
       const targets = outstanding(operation.waitsFor, ago)
       if (targets.length > 0) {
-        const why = `waits for ${form.do === 'consume' ? form.after : targetName(operation)} of step ${current - ago}`
+        const name = form.do === 'consume' ? form.after : targetName(operation)
+        const why = `waits for ${name} of step ${current - ago}`
         return { ...base, what, why, waitsFor: targets }
       }
       const spinning = local.device.filter(entryStarted)

@@ -9,8 +9,9 @@ import type { Scenario } from '../spec/scenario.ts'
 import type { Channel } from './channels.ts'
 import { channelName, channelsOf, meetingsOf } from './channels.ts'
 import { createMatchRules } from './header-rules.ts'
-import type { Finding, Head, RankModel, RankState } from './rank-model.ts'
-import { createRankModel, flag, rpcIdle, rpcLost } from './rank-model.ts'
+import type { Finding, Head, RankState } from './rank-model.ts'
+import { createRankModel, rpcIdle, rpcLost } from './rank-model.ts'
+import { RankTable } from './rank-table.ts'
 import type { MachineTable } from './tables.ts'
 import { internMachine } from './tables.ts'
 import { isDivergence, numberBatches, strikesAtDispatch } from './workload-batches.ts'
@@ -51,139 +52,6 @@ export interface Violation {
 }
 
 const unknown = 0
-const growth = 1024
-
-/** Numbered local states of one rank with lazily filled transition tables. */
-export class RankTable {
-  readonly model: RankModel
-  private readonly keys: string[] = []
-  /** Events that each state takes part in. */
-  mask = new Int32Array(growth)
-  /** Next state + 1 per event; 0 unknown; negative: number of a violating transition. */
-  succ: Int32Array<ArrayBuffer>
-  /** Descriptor of the head of each channel + 1. */
-  heads: Int32Array<ArrayBuffer>
-  /** Next state + 1 per RPC token (batch, lost, idle). */
-  tokens: Int32Array<ArrayBuffer>
-  /** 1 quiet, 2 awaits an RPC, 4 raised. */
-  attributes = new Uint8Array(growth)
-  readonly eventCount: number
-  readonly channelCount: number
-  readonly tokenCount: number
-  private readonly numbers = new Map<string, number>()
-  private readonly deliveries = new Map<number, number>()
-  readonly violating: { next: number; findings: readonly Finding[] }[] = []
-
-  constructor(model: RankModel, batchCount: number) {
-    this.model = model
-    this.eventCount = model.events.count
-    this.channelCount = Math.max(1, model.channels.length)
-    this.tokenCount = batchCount + 2
-    this.succ = new Int32Array(growth * this.eventCount)
-    this.heads = new Int32Array(growth * this.channelCount)
-    this.tokens = new Int32Array(growth * this.tokenCount)
-    this.intern(model.initial)
-  }
-
-  /** How many local states have been met. */
-  get count(): number {
-    return this.keys.length
-  }
-
-  /** All keys in the order of their numbers, for a checkpoint. */
-  allKeys(): readonly string[] {
-    return this.keys
-  }
-
-  /** A local state, unpacked: states are kept as compact strings, there can be millions. */
-  at(number: number): RankState {
-    return this.model.decode(this.keys[number])
-  }
-
-  intern(state: RankState): number {
-    const key = this.model.key(state)
-    const known = this.numbers.get(key)
-    if (known !== undefined) return known
-    const number = this.keys.length
-    if (number >= this.mask.length) this.grow()
-    this.keys.push(key)
-    this.numbers.set(key, number)
-    this.mask[number] = this.model.enabled(state)
-    this.attributes[number] =
-      (this.model.isQuiet(state) ? 1 : 0) |
-      (this.model.awaitsRpc(state) ? 2 : 0) |
-      (state.flags & flag.raised ? 4 : 0)
-    return number
-  }
-
-  private grow(): void {
-    const size = this.mask.length * 2
-    const enlarge = (old: Int32Array<ArrayBuffer>, width: number) => {
-      const next = new Int32Array(size * width)
-      next.set(old)
-      return next
-    }
-    this.succ = enlarge(this.succ, this.eventCount)
-    this.heads = enlarge(this.heads, this.channelCount)
-    this.tokens = enlarge(this.tokens, this.tokenCount)
-    this.mask = enlarge(this.mask, 1)
-    const attributes = new Uint8Array(size)
-    attributes.set(this.attributes)
-    this.attributes = attributes
-  }
-
-  /** Next state of an event; ≥ 0, or −1 − v for violating transition v. */
-  next(number: number, event: number): number {
-    const cell = number * this.eventCount + event
-    const known = this.succ[cell]
-    if (known > 0) return known - 1
-    if (known < 0) return known
-    const found: Finding[] = []
-    const state = this.model.apply(this.at(number), event, found)
-    const result = this.settle(state, found)
-    this.succ[cell] = result >= 0 ? result + 1 : result
-    return result
-  }
-
-  private settle(state: RankState, found: readonly Finding[]): number {
-    const next = this.intern(state)
-    if (found.length === 0) return next
-    this.violating.push({ next, findings: found })
-    return -this.violating.length
-  }
-
-  token(number: number, token: number): number {
-    const index = token >= 0 ? token : this.tokenCount + (token === rpcIdle ? -1 : -2)
-    const cell = number * this.tokenCount + index
-    if (this.tokens[cell] === unknown) {
-      const next = this.intern(this.model.dispatch(this.at(number), token))
-      this.tokens[cell] = next + 1
-    }
-    return this.tokens[cell] - 1
-  }
-
-  /** Completes the head of a channel with what was delivered to this rank. */
-  deliver(number: number, channelIndex: number, bits: number): number {
-    const event = this.model.events.match + channelIndex
-    if (bits === 0) return this.next(number, event)
-    const key = (number * 64 + channelIndex) * 64 + bits
-    const known = this.deliveries.get(key)
-    if (known !== undefined) return known
-    const found: Finding[] = []
-    const state = this.model.apply(this.at(number), event, found, { bits })
-    const result = this.settle(state, found)
-    this.deliveries.set(key, result)
-    return result
-  }
-
-  /** An eager payload arrives before this rank has asked for it. */
-  arrive(number: number, channelIndex: number, head: Head): number {
-    const found: Finding[] = []
-    const event = this.model.events.match + channelIndex
-    const state = this.model.apply(this.at(number), event, found, { bits: 0, head })
-    return this.settle(state, found)
-  }
-}
 
 /** Result of firing an event: nothing, or what it broke. */
 export type Fired = readonly Finding[] | undefined
@@ -869,7 +737,8 @@ export class World {
         const source = channel.members[0]
         const head = this.descriptorList[this.headOf(state, at, argument, source)]
         const { name } = this.ranks[source].model.operations[head.op]
-        return `${channel.pair ? `activation ${channel.members.join('→')}` : name} completes on ${channelName(channel)}`
+        const what = channel.pair ? `activation ${channel.members.join('→')}` : name
+        return `${what} completes on ${channelName(channel)}`
       }
       case kinds.meet: {
         const [a, b, name] = this.meetings[argument]

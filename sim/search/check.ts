@@ -1,7 +1,7 @@
 // The model checker: random schedules first (milliseconds, and most wedges fall to them), then the
 // exhaustive breadth-first search that either proves or finds the shortest counterexample. Where it
-// grows large, a best-first search towards stuck states gets its chance in between. The verdict says
-// exactly what was covered.
+// grows large, a best-first search towards stuck states gets its chance in between. The verdict
+// says exactly what was covered.
 
 import type { PropertyId } from '../../spec/properties.ts'
 import { propertyIds } from '../../spec/properties.ts'

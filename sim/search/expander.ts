@@ -178,7 +178,7 @@ export class Expander {
 
   /**
    * Looks up where a rank's safe local events lead, computing it once for each local state.
-   * @returns how many events that are; −1 if one of them breaks a property (go step by step then).
+   * @returns how many events that are; −1 if one breaks a property (then go step by step).
    */
   private closeRank(safe: SafeEvents, rank: number, number: number): number {
     const table = this.world.ranks[rank]

@@ -5,8 +5,9 @@
 // work behind a head can only disable, never enable, what this rank may do next.
 
 import { InternalError } from '../../spec/error.ts'
-import type { CompiledOperation, Finding, RankModel, RankState } from '../rank-model.ts'
+import type { Finding, RankModel, RankState } from '../rank-model.ts'
 import { rpcIdle } from '../rank-model.ts'
+import type { CompiledOperation } from '../rank-program.ts'
 
 /** For each event of a rank: the bit set of its events that do not commute with it. */
 export type Dependence = Int32Array

@@ -1,5 +1,5 @@
-// Rung 1 (`8ce1378`): every step posts exactly four broadcasts, with sentinels when there is nothing
-// to say. Its first header was int32 and could not carry half of all mask hashes (P11).
+// Rung 1 (`8ce1378`): every step posts exactly four broadcasts, with sentinels when there is
+// nothing to say. Its first header was int32 and could not carry half of all mask hashes (P11).
 
 import { reportDefaults, type Variant } from './variant.ts'
 

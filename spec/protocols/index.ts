@@ -47,8 +47,8 @@ export interface FieldOverrides {
 }
 
 /**
- * The report's engine with one variant: PP8, K = 5, endless runs in which every step may have a full
- * mask, an empty one, or no proposal. The default device assumption (two places, no metadata
+ * The report's engine with one variant: PP8, K = 5, endless runs in which every step may have a
+ * full mask, an empty one, or no proposal. The default device assumption (two places, no metadata
  * rendezvous, free launch order) is one of those that reproduce all outcomes of the field.
  * @throws PpcheckError PPC110 if there is no variant of that name.
  */

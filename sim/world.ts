@@ -141,6 +141,11 @@ export class World {
     this.internEngine({ local: 0, position: 0, faults: all, used: 0 })
   }
 
+  /** Does any program contain a busy loop? */
+  get hasPolls(): boolean {
+    return this.ranks.some(({ model }) => model.operations.some(({ form }) => form.do === 'poll'))
+  }
+
   /** Local states of all ranks that have been numbered so far. */
   get localStateCount(): number {
     return this.ranks.reduce((sum, { count }) => sum + count, 0)

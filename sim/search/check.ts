@@ -8,10 +8,11 @@ import { propertyIds } from '../../spec/properties.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding } from '../rank-model.ts'
 import { encodeSchedule, scenarioHash } from '../schedule.ts'
-import { World } from '../world.ts'
+import { eventKind, kinds, World } from '../world.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { Closure, Reduction } from './expander.ts'
 import { Expander } from './expander.ts'
+import { fairCycle } from './fair-cycles.ts'
 import { Generator } from './random.ts'
 import { VisitedStates } from './visited.ts'
 
@@ -462,9 +463,40 @@ class Check {
       if (due) this.options.checkpoint?.save(this.checkpointAt(visited, number + 1, levelEnd))
       if (stop) break
     }
+    if (this.stopped === undefined && expander.reduction === 'none') this.checkProgress(visited)
     this.shortestKnown = this.stopped === undefined && this.found.size > 0
     this.states = visited.count
     this.bytes = visited.bytes
+  }
+
+  /**
+   * The full graph is at hand: looks for any weakly fair cycle without progress, not only for loops
+   * of missing polls. It must find nothing more (see `isStop`); that it does not is a law of tests.
+   */
+  private checkProgress(visited: VisitedStates): void {
+    const { world, expander } = this
+    const wanted = this.properties.includes('P6') && !this.found.has('P6')
+    if (!wanted || !world.hasPolls || this.found.size > 0) return
+    const state = new Int32Array(world.width)
+    const next = new Int32Array(world.width)
+    const buffer: number[] = []
+    const lasso = fairCycle({
+      count: visited.count,
+      edges: (node) => {
+        visited.read(node, state)
+        const total = expander.choices(state, 0, buffer)
+        return buffer.slice(0, total).flatMap((event) => {
+          next.set(state)
+          if (this.advance(next, 0, event) !== undefined) return []
+          const target = visited.find(next, 0)
+          return [{ event, target, progress: eventKind(event) === kinds.retire }]
+        })
+      },
+    })
+    if (lasso === undefined) return
+    const text = `a fair scheduler can follow a cycle of ${lasso.loop.length} states for ever`
+    const end = lasso.loop[0]
+    this.keep([{ property: 'P6', text }], () => this.pathTo(visited, end, -1))
   }
 
   private checkpointAt(visited: VisitedStates, number: number, levelEnd: number): Checkpoint {

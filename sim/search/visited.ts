@@ -81,6 +81,19 @@ export class VisitedStates {
     return number
   }
 
+  /** The number of a state, −1 if it has not been added. */
+  find(state: Int32Array, at: number): number {
+    const { width, slots, slotMask, words } = this
+    let slot = hash(state, at, width) & slotMask
+    for (; slots[slot] !== 0; slot = (slot + 1) & slotMask) {
+      const number = (slots[slot] & numberMask) - 1
+      let i = 0
+      while (i < width && words[number * width + i] === state[at + i]) i++
+      if (i === width) return number
+    }
+    return -1
+  }
+
   private write(number: number, state: Int32Array, at: number): void {
     const { width } = this
     const offset = number * width

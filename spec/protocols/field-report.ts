@@ -44,6 +44,8 @@ export interface Switches {
   readonly tokenCommunicator: 'sibling' | 'shared'
 }
 
+/** Hidden states have the size of the scheduled tokens, on which ranks agree whatever else they do. */
+const activationShape: readonly Dimension[] = [1]
 const sampledShape: readonly Dimension[] = ['R', 'K+1']
 const countsShape: readonly Dimension[] = [2, 'R']
 const draftsShape: readonly Dimension[] = ['R', 'K']
@@ -78,7 +80,7 @@ export function fieldReport(name: string, summary: string, switches: Switches): 
             communicator: activation,
             peer: 'next',
             dtype: 'bfloat16',
-            shape: ['R'],
+            shape: activationShape,
           }),
         ],
         sample: receiveTokens(switches, token),
@@ -107,7 +109,7 @@ const receiveActivation = (switches: Switches, communicator: string): Operation[
     communicator,
     peer: 'previous',
     dtype: 'bfloat16',
-    shape: ['R'],
+    shape: activationShape,
   }),
 ]
 

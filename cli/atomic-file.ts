@@ -31,7 +31,7 @@ export const checkTarget = (file: string, where: string): void => {
 }
 
 /** Writes the whole text or nothing. Throws PPC109. */
-export const writeFileAtomically = (file: string, text: string): void => {
+export const writeFileAtomically = (file: string, text: string | Uint8Array): void => {
   // A link stays a link: the file that it points at is replaced.
   const target = existsSync(file) ? realpathSync(file) : file
   const temporary = join(dirname(target), `.ppcheck-${process.pid}-${temporaryCount++}.tmp`)

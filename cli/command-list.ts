@@ -5,6 +5,23 @@ import type { CommandDeclaration } from './command.ts'
 
 export const commandList: readonly CommandDeclaration[] = [
   {
+    name: 'explore',
+    summary: 'check a variant or a protocol file of your own, and show how it breaks',
+    arguments: '[scenario...]',
+    load: () => import('./commands/explore.ts'),
+  },
+  {
+    name: 'ladder',
+    summary: "the field report's fixes, one by one: what each buys and what remains",
+    load: () => import('./commands/ladder.ts'),
+  },
+  {
+    name: 'replay',
+    summary: 'run one schedule or trace again, event by event, through XState itself',
+    arguments: '<schedule> [scenario...]',
+    load: () => import('./commands/replay.ts'),
+  },
+  {
     name: 'doctor',
     summary: 'what can run here, and for what is missing the reason and the remedy',
     load: () => import('./commands/doctor.ts'),

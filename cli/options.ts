@@ -40,9 +40,9 @@ export interface OptionSpec<Value> {
 }
 
 // Limits are on everything, so that a slip of the finger is an error and not a full disk.
-const ppMax = 64
-const windowMax = 256
-const stepsMax = 1_000_000
+const ppMax = 30
+const windowMax = 63
+const stepsMax = 200
 
 const model: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
 const searching: readonly CommandName[] = ['explore', 'ladder']
@@ -224,7 +224,7 @@ export const optionTable = {
     otherwise: 'all',
     repeatable: true,
   }),
-  reduction: option({
+  reduction: option<'stubborn' | 'none'>({
     flag: '--reduction <kind>',
     help: 'stubborn: leave out interleavings that cannot matter; none: all of them',
     group: 'Search',
@@ -288,7 +288,48 @@ export const optionTable = {
     commands: searching,
     parse: integerOr(['auto'], { min: 1, max: 256 }),
   }),
+  checkpoint: option({
+    flag: '--checkpoint <file>',
+    help: 'write the state of the search to a file now and then, and when it is stopped',
+    group: 'Search',
+    commands: ['explore'],
+    parse: name,
+  }),
+  checkpointEveryMs: option({
+    flag: '--checkpoint-every <duration>',
+    help: 'how often a checkpoint is written (default: 60s)',
+    group: 'Search',
+    commands: ['explore'],
+    parse: durationMs,
+  }),
+  resume: option({
+    flag: '--resume <file>',
+    help: 'go on from a checkpoint of the same scenario and options',
+    group: 'Search',
+    commands: ['explore'],
+    parse: name,
+  }),
   // ----------------------------------------------------------------------------------- output
+  save: option({
+    flag: '--save <file>',
+    help: 'write the first violation as a trace, for replay (*.pptrace.ndjson)',
+    group: 'Output',
+    commands: ['explore'],
+    parse: name,
+  }),
+  step: flag({
+    flag: '--step',
+    help: 'list every event of the run',
+    group: 'Output',
+    commands: ['replay'],
+  }),
+  timing: flag({
+    flag: '--no-timing',
+    help: 'leave times out, so that equal runs print equal bytes',
+    group: 'Output',
+    commands: ['ladder'],
+    default: true,
+  }),
   reporter: option({
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
@@ -330,7 +371,7 @@ export const optionEntries = Object.entries(optionTable) as readonly [
 /** Options whose repeated values are collected one by one (lists are concatenated instead). */
 type Collected = 'reporter'
 /** Options that always have a value, because the table gives a default. */
-type Defaulted = 'mode' | 'reduction' | 'color'
+type Defaulted = 'mode' | 'reduction' | 'color' | 'timing'
 
 type ValueOf<Name extends OptionName> =
   (typeof optionTable)[Name] extends OptionSpec<infer Value>

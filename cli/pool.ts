@@ -1,0 +1,142 @@
+// Runs many searches over worker threads. Results come back in the order of the jobs and are the
+// same for any number of workers, because each search is deterministic and none shares anything.
+
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import type { CheckOptions, CheckProgress, Verdict } from '../sim/search/check.ts'
+import { type ErrorCode, InternalError, PpcheckError } from '../spec/error.ts'
+import type { Scenario } from '../spec/scenario.ts'
+
+/** Options of a search that can be sent to a worker: no functions, no checkpoint in memory. */
+export type PlainCheckOptions = Omit<CheckOptions, 'onProgress' | 'checkpoint' | 'resume'>
+
+/** Where a search keeps its checkpoint, how often, and from which it goes on. */
+export interface CheckpointFiles {
+  readonly save?: string
+  readonly everyMs: number
+  readonly resume?: string
+}
+
+export interface Job {
+  readonly scenario: Scenario
+  readonly options: PlainCheckOptions
+  readonly files?: CheckpointFiles
+}
+
+export interface ToWorker {
+  readonly job: number
+  readonly scenario: Scenario
+  readonly options: PlainCheckOptions
+  readonly files: CheckpointFiles
+}
+
+export type FromWorker =
+  | {
+      readonly kind: 'progress'
+      readonly job: number
+      readonly progress: CheckProgress
+      readonly elapsedMs: number
+    }
+  | {
+      readonly kind: 'done'
+      readonly job: number
+      readonly verdict: Verdict
+      readonly elapsedMs: number
+    }
+  | {
+      readonly kind: 'failed'
+      readonly job: number
+      readonly code: ErrorCode | undefined
+      readonly message: string
+      readonly hint: string | undefined
+    }
+
+export interface PoolOptions {
+  readonly workers: number | 'auto'
+  /** Stops all searches; each then reports what it has. */
+  readonly signal?: AbortSignal
+  /** Stops all searches after this time, in milliseconds. */
+  readonly timeLimitMs?: number
+  readonly onProgress?: (job: number, progress: CheckProgress, elapsedMs: number) => void
+  readonly onDone?: (job: number, elapsedMs: number) => void
+}
+
+const noFiles: CheckpointFiles = { everyMs: Number.POSITIVE_INFINITY }
+
+/**
+ * Checks all jobs.
+ * @throws PpcheckError whatever the first failing job (in job order) was refused for.
+ */
+export async function checkAll(jobs: readonly Job[], options: PoolOptions): Promise<Verdict[]> {
+  const wanted = options.workers === 'auto' ? availableParallelism() : options.workers
+  const flag = new SharedArrayBuffer(4)
+  const stop = (): void => void Atomics.store(new Int32Array(flag), 0, 1)
+  options.signal?.addEventListener('abort', stop)
+  const timer =
+    options.timeLimitMs === undefined ? undefined : setTimeout(stop, options.timeLimitMs)
+  const results = new Array<FromWorker>(jobs.length)
+  let next = 0
+  try {
+    const runners = Array.from({ length: Math.max(1, Math.min(wanted, jobs.length)) }, () =>
+      runWorker(
+        flag,
+        (post) => {
+          if (next >= jobs.length) return false
+          const job = next++
+          const { scenario, options: plain, files = noFiles } = jobs[job]
+          post({ job, scenario, options: plain, files })
+          return true
+        },
+        (message) => {
+          if (message.kind === 'progress') {
+            options.onProgress?.(message.job, message.progress, message.elapsedMs)
+            return
+          }
+          results[message.job] = message
+          options.onDone?.(message.job, message.kind === 'done' ? message.elapsedMs : 0)
+        },
+      ),
+    )
+    await Promise.all(runners)
+  } finally {
+    clearTimeout(timer)
+    options.signal?.removeEventListener('abort', stop)
+  }
+  return results.map(verdictOf)
+}
+
+function verdictOf(result: FromWorker): Verdict {
+  if (result.kind === 'done') return result.verdict
+  if (result.kind === 'progress') throw new InternalError('a search ended without a result')
+  if (result.code === undefined) throw new InternalError(result.message)
+  throw new PpcheckError(result.code, result.message, result.hint)
+}
+
+/** One worker, fed until there is nothing left. */
+function runWorker(
+  flag: SharedArrayBuffer,
+  feed: (post: (message: ToWorker) => void) => boolean,
+  receive: (message: FromWorker) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: flag,
+      // Visited sets live outside the heap, but numbered local states are strings inside it.
+      resourceLimits: { maxOldGenerationSizeMb: 12_288 },
+    })
+    const more = (): void => {
+      if (feed((message) => worker.postMessage(message))) return
+      void worker.terminate()
+      resolve()
+    }
+    worker.on('message', (message: FromWorker) => {
+      receive(message)
+      if (message.kind !== 'progress') more()
+    })
+    worker.on('error', (error) => {
+      const isMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      reject(isMemory ? new PpcheckError('PPC205', 'the search ran out of memory') : error)
+    })
+    more()
+  })
+}

@@ -1,0 +1,233 @@
+// From the command line to scenarios: a built-in variant with its switches, or a user's protocol
+// file with what the command line overrides. Also the way back: the options that name a scenario.
+
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { fail, PpcheckError } from '../spec/error.ts'
+import { type PropertyId, properties, propertyIds } from '../spec/properties.ts'
+import type { FieldOverrides } from '../spec/protocols/index.ts'
+import { fieldScenario, variantNames } from '../spec/protocols/index.ts'
+import { defineScenario, faultKinds, type Scenario, type ScenarioInput } from '../spec/scenario.ts'
+import { flagName, type OptionName, type OptionValues, optionTable } from './options.ts'
+import { failUnknown } from './suggest.ts'
+
+export interface NamedScenario {
+  readonly scenario: Scenario
+  /** The words that name it on a command line, quoted where needed. */
+  readonly words: readonly string[]
+}
+
+type FaultInput = NonNullable<ScenarioInput['faults']>[number]
+
+/** Switches that only the built-in program has; a file of one's own decides them itself. */
+const switchNames = [
+  'transport',
+  'headerCheck',
+  'receive',
+  'send',
+  'draft',
+  'metadata',
+  'activationCommunicator',
+  'tokenCommunicator',
+] as const satisfies readonly OptionName[]
+
+/** Options that a printed command line must repeat, so that it means the same scenario. */
+const scenarioOptions: readonly OptionName[] = [
+  ...switchNames,
+  'pp',
+  'window',
+  'resident',
+  'launchOrder',
+  'hardwareQueues',
+  'eager',
+  'moduleLoading',
+  'steps',
+  'requests',
+  'draftsPerStep',
+]
+
+/** All scenarios that the arguments and options name. */
+export async function scenariosFrom(
+  args: readonly string[],
+  options: OptionValues,
+): Promise<NamedScenario[]> {
+  if (args.length === 0) return [fromVariant(options)]
+  if (options.variant !== undefined) {
+    fail('PPC107', `a scenario file and a variant are both given (--variant)`)
+  }
+  const found: NamedScenario[] = []
+  for (const argument of args) found.push(...(await fromArgument(argument, options)))
+  return found
+}
+
+async function fromArgument(argument: string, options: OptionValues): Promise<NamedScenario[]> {
+  // A bare word that is a variant's name means the variant.
+  if (variantNames.includes(argument)) return [fromVariant({ ...options, variant: argument })]
+  const [file, name] = argument.split('#')
+  if (!existsSync(file)) {
+    if (/[./]/.test(file)) fail('PPC109', `cannot read ${file}: there is no such file`)
+    failUnknown('scenario or variant', file, variantNames)
+  }
+  for (const key of switchNames) {
+    if (options[key] === undefined) continue
+    const flag = flagName(optionTable[key])
+    fail('PPC107', `${flag} is a switch of the built-in variants; ${file} decides it itself`)
+  }
+  const exported = await load(file)
+  const chosen = name === undefined ? exported['default'] : exported[name]
+  if (chosen === undefined) {
+    const names = Object.keys(exported).join(', ') || 'nothing'
+    const what = name === undefined ? 'no default export' : `no export ${name}`
+    fail('PPC111', `${file} has ${what}`, `it exports ${names}; choose one with ${file}#name`)
+  }
+  const list = Array.isArray(chosen) ? chosen : [chosen]
+  return list.map((value: unknown) => ({
+    scenario: overridden(checked(file, value), options),
+    words: [quoted(argument), ...wordsOf(options)],
+  }))
+}
+
+/** Loads a TypeScript or JavaScript file; `ppcheck` resolves to this package wherever it lies. */
+async function load(file: string): Promise<Record<string, unknown>> {
+  const { createJiti } = await import('jiti')
+  const here = fileURLToPath(new URL('../sim/public.js', import.meta.url))
+  const spec = fileURLToPath(new URL('../spec/index.js', import.meta.url))
+  const jiti = createJiti(import.meta.url, {
+    alias: { 'ppcheck/spec': spec, ppcheck: here },
+    fsCache: false,
+  })
+  try {
+    return await jiti.import<Record<string, unknown>>(resolve(file))
+  } catch (error) {
+    // The file has its own copy of the class where it was loaded by jiti: the code tells.
+    const { code, message } = error as { code?: unknown; message?: unknown }
+    const isOurs = error instanceof PpcheckError || /^PPC\d+$/.test(String(code))
+    if (isOurs) throw new PpcheckError(code as PpcheckError['code'], `${file}: ${message}`)
+    const [line] = String(message ?? error).split('\n')
+    return fail('PPC111', `${file} does not load: ${line}`)
+  }
+}
+
+function checked(file: string, value: unknown): Scenario {
+  if (value === null || typeof value !== 'object') {
+    fail('PPC111', `${file} exports no scenario`, 'export default defineScenario({ … })')
+  }
+  try {
+    // Plain objects are welcome; a scenario that is defined already passes unchanged.
+    return defineScenario(value as ScenarioInput)
+  } catch (error) {
+    if (!(error instanceof PpcheckError)) throw error
+    throw new PpcheckError(error.code, `${file}: ${error.message}`, error.hint)
+  }
+}
+
+/** A file's scenario with what the command line says of topology, device, workload and faults. */
+function overridden(scenario: Scenario, options: OptionValues): Scenario {
+  const { pp, window, draftsPerStep, steps } = options
+  const faults = options.faults === undefined ? scenario.faults : faultsFrom(options.faults)
+  const wanted = propertiesFrom(options)
+  return defineScenario({
+    ...scenario,
+    topology: {
+      pp: pp ?? scenario.topology.pp,
+      window: window ?? scenario.topology.window,
+      drafts: draftsPerStep ?? scenario.topology.drafts,
+    },
+    device: { ...scenario.device, ...deviceFrom(options) },
+    workload: { ...scenario.workload, ...(steps === undefined ? {} : { steps }) },
+    faults,
+    ...(wanted === undefined ? {} : { properties: wanted }),
+  })
+}
+
+function fromVariant(options: OptionValues): NamedScenario {
+  const { variant } = options
+  if (variant === undefined) {
+    fail('PPC105', 'nothing to check: give --variant or a protocol file', variantNames.join(', '))
+  }
+  if (!variantNames.includes(variant)) {
+    failUnknown('variant', variant, variantNames, { where: '--variant' })
+  }
+  if (options.pp === 1) {
+    fail('PPC101', 'a broadcast needs at least two ranks, got 1 (--pp)')
+  }
+  const { transport, headerCheck, receive, send, draft, metadata } = options
+  const { activationCommunicator, tokenCommunicator } = options
+  const switches: FieldOverrides['switches'] = {
+    ...(transport === undefined ? {} : { transport }),
+    ...(headerCheck === undefined ? {} : { headerCheck }),
+    ...(receive === undefined ? {} : { receive }),
+    ...(send === undefined ? {} : { send }),
+    ...(draft === undefined ? {} : { draftExecution: draft }),
+    ...(metadata === undefined ? {} : { activationMetadata: metadata }),
+    ...(activationCommunicator === undefined ? {} : { activationCommunicator }),
+    ...(tokenCommunicator === undefined ? {} : { tokenCommunicator }),
+  }
+  const requests = options.requests ?? 1
+  const wanted = propertiesFrom(options)
+  const scenario = fieldScenario(variant, {
+    switches,
+    ...(options.pp === undefined ? {} : { pp: options.pp }),
+    ...(options.window === undefined ? {} : { window: options.window }),
+    ...(options.draftsPerStep === undefined ? {} : { drafts: options.draftsPerStep }),
+    device: deviceFrom(options),
+    workload: {
+      steps: options.steps ?? 0,
+      choices: [{ requests }, { requests, mask: 'empty' }, { requests, proposal: false }],
+    },
+    faults: options.faults === undefined ? [] : faultsFrom(options.faults),
+    ...(wanted === undefined ? {} : { properties: wanted }),
+  })
+  return { scenario, words: ['--variant', variant, ...wordsOf(options)] }
+}
+
+const deviceFrom = (options: OptionValues): NonNullable<ScenarioInput['device']> => ({
+  ...(options.resident === undefined ? {} : { residentCollectives: options.resident }),
+  ...(options.launchOrder === undefined ? {} : { launchOrder: options.launchOrder }),
+  ...(options.hardwareQueues === undefined ? {} : { hardwareQueues: options.hardwareQueues }),
+  ...(options.eager === undefined ? {} : { eager: options.eager }),
+  ...(options.moduleLoading === undefined ? {} : { moduleLoading: options.moduleLoading }),
+})
+
+/** `kind[@rank[:step]]`, for example `lost-rpc@1:3`. */
+function faultsFrom(texts: readonly string[]): FaultInput[] {
+  return texts.map((text) => {
+    const match = /^([a-z-]+)(?:@(\d+|any)(?::(\d+|any))?)?$/.exec(text)
+    if (match === null) {
+      fail('PPC102', `not a fault: ${text} (--faults)`, 'kind@rank:step, for example lost-rpc@1:3')
+    }
+    const kind = faultKinds.find((known) => known === match[1])
+    if (kind === undefined) failUnknown('fault', match[1], faultKinds, { where: '--faults' })
+    const number = (word: string | undefined): number | 'any' =>
+      word === undefined || word === 'any' ? 'any' : Number(word)
+    return { kind, rank: number(match[2]), step: number(match[3]) }
+  })
+}
+
+/** Property ids from ids or names. */
+function propertiesFrom(options: OptionValues): PropertyId[] | undefined {
+  return options.property?.map((text) => {
+    const found = propertyIds.find(
+      (id) => id === text.toUpperCase() || properties[id].name === text,
+    )
+    if (found !== undefined) return found
+    const names = propertyIds.flatMap((id) => [id, properties[id].name])
+    return failUnknown('property', text, names, { where: '--property' })
+  })
+}
+
+/** The scenario's part of the options as words, in the table's order. */
+function wordsOf(options: OptionValues): string[] {
+  const words = scenarioOptions.flatMap((key) => {
+    const value = options[key]
+    return value === undefined ? [] : [flagName(optionTable[key]), String(value)]
+  })
+  if (options.faults !== undefined) words.push('--faults', options.faults.join(','))
+  if (options.property !== undefined) words.push('--property', options.property.join(','))
+  return words
+}
+
+/** A word as a shell reads it back. */
+export const quoted = (word: string): string =>
+  /^[\w./:=@,+#-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

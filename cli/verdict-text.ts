@@ -1,0 +1,145 @@
+// A verdict in words: what was covered, what holds, and for a violation the story, the cycle, the
+// table of ranks over time, the line that replays it, and the fix. Never prints anything itself.
+
+import type { ChalkInstance } from 'chalk'
+import type { Explanation } from '../sim/explain.ts'
+import type { Counterexample, Scope, Verdict } from '../sim/search/check.ts'
+import type { PropertyId } from '../spec/properties.ts'
+import { properties } from '../spec/properties.ts'
+import { type ExitCode, exitCodes } from './exit-codes.ts'
+
+const tableWidth = 100
+
+/** What a verdict covers. */
+export function scopeText(scope: Scope): string {
+  switch (scope.kind) {
+    case 'exhaustive':
+      return 'exhaustive — any run length'
+    case 'steps':
+      return `bounded to ${scope.steps} steps, all interleavings`
+    case 'refuted':
+      return 'refuted — the search ended at the violation'
+    case 'bounded': {
+      const why = { states: 'state budget', memory: 'memory budget', stopped: 'stopped' }
+      const reached = scope.reason === 'stopped' ? '' : ' reached'
+      return `bounded: ${why[scope.reason]}${reached} after ${spaced(scope.states)} states`
+    }
+  }
+}
+
+/** The process's exit code for a list of verdicts: a deadlock outweighs everything else. */
+export function exitCodeOf(verdicts: readonly Verdict[], requireExhaustive: boolean): ExitCode {
+  const violated = new Set<PropertyId>(
+    verdicts.flatMap(({ counterexamples }) => counterexamples.map(({ property }) => property)),
+  )
+  if (violated.has('P1') || violated.has('P10')) return exitCodes.deadlock
+  if (violated.has('P6')) return exitCodes.livelock
+  if (violated.size > 0) return exitCodes.violated
+  const short = verdicts.some(({ outcome }) => outcome === 'inconclusive')
+  return short && requireExhaustive ? exitCodes.inconclusive : exitCodes.holds
+}
+
+/** The figures of a search on one line. */
+export const figuresText = (verdict: Verdict): string =>
+  `${spaced(verdict.states)} states, ${spaced(verdict.transitions)} transitions, ` +
+  `reduction ${verdict.reduction}, ${verdict.walks} random schedules before`
+
+export const spaced = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ' ')
+
+/** One property, its name and what it says. */
+const propertyText = (id: PropertyId): string =>
+  `${id} ${properties[id].name}: ${properties[id].says}`
+
+/** The head of a verdict: outcome and scope. */
+export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
+  const lines: string[] = []
+  const broken = new Set(verdict.counterexamples.map(({ property }) => property))
+  for (const id of broken) lines.push(`${paint.red.bold('VIOLATED')} ${propertyText(id)}`)
+  if (verdict.outcome === 'holds') {
+    lines.push(`${paint.green.bold('HOLDS')}    ${verdict.properties.join(' ')}`)
+  }
+  if (verdict.outcome === 'inconclusive') {
+    lines.push(
+      `${paint.yellow.bold('UNDECIDED')} no violation so far of ${verdict.properties.join(' ')}`,
+    )
+  }
+  lines.push(`scope    ${scopeText(verdict.scope)}`, `search   ${figuresText(verdict)}`)
+  return lines
+}
+
+/** A counterexample: story, cycle, table, replay line, hazard and fix. */
+export function counterexampleText(
+  paint: ChalkInstance,
+  counterexample: Counterexample,
+  explanation: Explanation,
+  replayLine: string,
+): string[] {
+  const { story, cycle, table, standing, hazard } = explanation
+  const length = counterexample.choices.length
+  const shortest = counterexample.shortest ? 'the fewest that lead here' : 'not known to be fewest'
+  const lines = [
+    '',
+    paint.bold(`How ${counterexample.property} breaks (${length} choices, ${shortest})`),
+    ...wrapped(story, tableWidth),
+  ]
+  for (const { property, text } of counterexample.findings) {
+    lines.push(...wrapped(`${property}: ${text}`, tableWidth))
+  }
+  if (cycle.length > 0) {
+    lines.push('', paint.bold('Wait-for cycle'))
+    cycle.forEach(({ who, why }, index) => {
+      lines.push(...wrapped(`${index + 1}. ${who} ${why}`, tableWidth))
+    })
+  }
+  lines.push('', paint.bold('Ranks over time'), ...tableText(paint, table))
+  lines.push('', paint.bold('Where each rank stands'))
+  standing.forEach((text, rank) => {
+    lines.push(...wrapped(`rank ${rank}: ${text}`, tableWidth))
+  })
+  lines.push('', paint.bold('Replay'), replayLine)
+  if (hazard !== undefined) {
+    lines.push(
+      '',
+      paint.bold(`Hazard ${hazard.id} ${hazard.name}`),
+      ...wrapped(`${hazard.because}. Fix: ${hazard.fix}.`, tableWidth),
+    )
+  }
+  return lines
+}
+
+/** Text broken at blanks; continuation lines are indented. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = `   ${word}`
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+/** The table, with as many of its last columns as fit; the wedge is always shown. */
+export function tableText(paint: ChalkInstance, table: Explanation['table']): string[] {
+  const { columns, rows } = table
+  const widths = columns.map((name, column) =>
+    Math.max(name.length, ...rows.map((row) => row[column].length)),
+  )
+  let first = columns.length - 1
+  let used = 'rank'.length + 2 + widths[first]
+  while (first > 0 && used + 2 + widths[first - 1] <= tableWidth) used += 2 + widths[--first]
+  const shown = columns.map((_, column) => column).slice(first)
+  const lineOf = (head: string, cells: readonly string[], isHead: boolean): string => {
+    const parts = shown.map((column) => {
+      const text = cells[column].padEnd(column === columns.length - 1 ? 0 : widths[column])
+      return column === columns.length - 1 && !isHead ? paint.red(text) : text
+    })
+    return [head.padEnd(4), ...parts].join('  ').trimEnd()
+  }
+  return [
+    paint.dim(lineOf('rank', columns, true)),
+    ...rows.map((row, rank) => lineOf(String(rank), row, false)),
+    paint.dim('     ▸ starts, ✓ completes, ↻ spins in the end, ✗ cannot start; (n) is the step'),
+  ]
+}

@@ -315,9 +315,17 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     return mask
   }
 
+  /**
+   * Launch queues are finite: with work of so many steps outstanding the host blocks in its next
+   * call. Without this, a post that nobody ever matches would make endless runs infinite.
+   */
+  const queueIsFull = (state: RankState): boolean =>
+    state.device.some((entry) => entryAgo(entry) >= agoMax) ||
+    state.cpu.some((entry) => entryAgo(entry) >= agoMax)
+
   const enabledOnHost = (state: RankState): number => {
     const yes = 1 << events.host
-    if (awaitExecute[state.host]) return state.rpc.length > 0 ? yes : 0
+    if (awaitExecute[state.host]) return state.rpc.length > 0 && !queueIsFull(state) ? yes : 0
     if (awaitSample[state.host]) return yes
     const here = opAt[state.host]
     if (here < 0) return 0
@@ -523,9 +531,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
   /** The rank's current step moves on by one: everything else is one step longer ago. */
   const shift = (state: RankState): void => {
     const older = (entry: number): number => {
-      if (entryAgo(entry) >= agoMax) {
-        fail('PPC205', `rank ${rank}: work of more than ${agoMax} steps is outstanding`)
-      }
+      assert(entryAgo(entry) <= agoMax, `rank ${rank}: a full queue takes no call`)
       return entry + agoOne
     }
     state.device = state.device.map(older)

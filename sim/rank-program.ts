@@ -96,7 +96,7 @@ export function compileOperations(
       stream: -1,
       channel: -1,
       queue: -1,
-      name: 'name' in form ? form.name : form.do,
+      name: nameOf(form),
       waitsFor: [] as number[],
       waitsAgo: 0,
       stepsAgo: 0,
@@ -200,3 +200,10 @@ export const buffersOf = (operations: readonly CompiledOperation[]): string[] =>
   ])
   return [...new Set(names)].sort()
 }
+
+const nameOf = (form: Operation): string =>
+  'name' in form
+    ? form.name
+    : form.do === 'stream-wait'
+      ? `the wait for ${form.for.operation}`
+      : form.do

@@ -56,7 +56,7 @@ export function waitersOf(
       const what = `the host of rank ${rank}`
       if (at < 0) {
         return local.rpc.length > 0
-          ? { ...base, what, why: 'has a call to take', waitsFor: [] }
+          ? { ...base, what, ...fullQueue() }
           : { ...base, what, why: 'has nothing to do until the engine calls', waitsFor: ['engine'] }
       }
       const operation = model.operations[at]
@@ -85,6 +85,13 @@ export function waitersOf(
         why: `stands at ${operation.name} of step ${current}`,
         waitsFor: spinning.map(idOf),
       }
+    }
+
+    /** A host that does not take a call that is there: its launch queue is full. */
+    function fullQueue(): Pick<Waiter, 'why' | 'waitsFor'> {
+      if (list.length === 0) return { why: 'has a call to take', waitsFor: [] }
+      const oldest = list.reduce((a, b) => (entryAgo(b) > entryAgo(a) ? b : a))
+      return { why: 'blocks: its launch queue is full', waitsFor: [idOf(oldest)] }
     }
 
     function targetName(operation: CompiledOperation): string {

@@ -115,6 +115,8 @@ export interface RankModel {
   readonly head: (state: RankState, channel: number) => Head
   readonly isQuiet: (state: RankState) => boolean
   readonly awaitsRpc: (state: RankState) => boolean
+  /** The RPC ring towards this rank has no room: the engine blocks until it takes a call. */
+  readonly isRpcFull: (state: RankState) => boolean
   /** Local operation index that the host stands at, or −1. */
   readonly standsAt: (state: RankState) => number
   /** The machine's event behind a transition of this rank, or none if only the device moved. */
@@ -220,6 +222,8 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
   const meetingIndex = new Map(myMeetings.map((meeting, index) => [meeting, index]))
   const eagerOf = (channel: number): number => (channels[channel].device ? eager : 0)
 
+  const firstIdle = program.execute.length + program.sample.length
+
   const step = (from: number, event: number): number => {
     const next = table.next[from * table.eventCount + event]
     assert(next >= 0, `rank ${rank}: ${table.states[from].value} does not accept event ${event}`)
@@ -317,11 +321,14 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
 
   /**
    * Launch queues are finite: with work of so many steps outstanding the host blocks in its next
-   * call. Without this, a post that nobody ever matches would make endless runs infinite.
+   * call. Without this, a post that nobody ever matches would make endless runs infinite. A sound
+   * protocol never comes near: what is outstanding is bounded by the window and by consumption.
    */
+  const longestReach = Math.max(...operations.map((o) => Math.max(o.waitsAgo, o.stepsAgo)), pp)
+  const queueDepth = Math.min(agoMax, scenario.topology.window + 2 * longestReach)
   const queueIsFull = (state: RankState): boolean =>
-    state.device.some((entry) => entryAgo(entry) >= agoMax) ||
-    state.cpu.some((entry) => entryAgo(entry) >= agoMax)
+    state.device.some((entry) => entryAgo(entry) >= queueDepth) ||
+    state.cpu.some((entry) => entryAgo(entry) >= queueDepth)
 
   const enabledOnHost = (state: RankState): number => {
     const yes = 1 << events.host
@@ -560,10 +567,10 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
         return
       case 'stream-wait':
       case 'reply':
-        state.device.push(pack(operation.index, 0, batch, 0))
+        state.device.push(pack(operation.index, 0, Math.max(0, batch), 0))
         return
       case 'pend':
-        state.slots.push({ op: -1, ago: 0, batch, bits: 0 })
+        state.slots.push({ op: -1, ago: 0, batch: Math.max(0, batch), bits: 0 })
         if (state.slots.length > slotDepth) {
           found.push({
             property: 'P7',
@@ -612,8 +619,10 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
   ): void => {
     const form = operation.form
     let ago = 0
-    let label = batch
-    if (operation.stepsAgo > 0) {
+    let label = Math.max(0, batch)
+    // Deferred posts, and whatever is posted at idle, belong to a step that has a pending slot.
+    const isFlush = operation.index >= firstIdle && isTransfer(form)
+    if (operation.stepsAgo > 0 || isFlush) {
       const slot = state.slots.find((note) => note.ago === operation.stepsAgo)
       if (slot === undefined) return
       ago = slot.ago
@@ -847,6 +856,11 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     released: [],
   }
 
+  // vLLM's shared-memory ring has ten chunks. No sound protocol fills this one: a rank that is more
+  // than a window behind has not done what the last rank's reply depends on. It keeps the states
+  // finite where the last rank depends on nobody.
+  const rpcRing = 2 * scenario.topology.window + 2
+
   const awaitsRpc = (state: RankState): boolean =>
     awaitExecute[state.host] && state.rpc.length === 0
 
@@ -878,6 +892,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
       state.arrived.length === 0 &&
       (state.flags & (flag.stalled | flag.dead)) === 0,
     awaitsRpc,
+    isRpcFull: (state) => stepsQueued(state) >= rpcRing,
     standsAt: (state) => (isFinal[state.host] ? -1 : opAt[state.host]),
     machineEvent: (before, event, after) => {
       if (event === events.pollMiss) return { type: 'POLL_MISS' }

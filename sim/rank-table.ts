@@ -20,7 +20,7 @@ export class RankTable {
   heads: Int32Array<ArrayBuffer>
   /** Next state + 1 per RPC token (batch, lost, idle). */
   tokens: Int32Array<ArrayBuffer>
-  /** 1 quiet, 2 awaits an RPC, 4 raised. */
+  /** 1 quiet, 2 awaits an RPC, 4 raised, 8 takes no further RPC. */
   attributes = new Uint8Array(growth)
   readonly eventCount: number
   readonly channelCount: number
@@ -67,7 +67,8 @@ export class RankTable {
     this.attributes[number] =
       (this.model.isQuiet(state) ? 1 : 0) |
       (this.model.awaitsRpc(state) ? 2 : 0) |
-      (state.flags & flag.raised ? 4 : 0)
+      (state.flags & flag.raised ? 4 : 0) |
+      (this.model.isRpcFull(state) ? 8 : 0)
     return number
   }
 

@@ -221,9 +221,41 @@ export class World {
     return Array.from({ length: this.pp }, (_, rank) => rank)
   }
 
-  /** Dispatch alternatives of an engine state, and whether going idle is one more. */
-  alternativeCount(engine: number): number {
-    return this.alternatives[engine].length
+  /** In how many ways the engine can dispatch now: none while some rank's RPC ring is full. */
+  alternativeCount(state: Int32Array, at: number): number {
+    return this.fullRings(state, at) === 0 ? this.alternatives[state[at]].length : 0
+  }
+
+  /** Bit set of the ranks whose RPC ring has no room. */
+  fullRings(state: Int32Array, at: number): number {
+    let full = 0
+    for (let rank = 0; rank < this.pp; rank++) {
+      if (this.ranks[rank].attributes[state[at + 1 + rank]] & 8) full |= 1 << rank
+    }
+    return full
+  }
+
+  /**
+   * Does retiring commute with dispatching in every state of the engine's machine? Not where a
+   * dispatch could exceed the promised window: then their order decides whether P7 is broken.
+   */
+  retireCommutes(): boolean {
+    const { states, next } = this.engineTable
+    const { window } = this.scenario.topology
+    return states.every((_, local) => {
+      const [dispatched, retired] = [next[local * 3], next[local * 3 + 1]]
+      if (dispatched < 0 || retired < 0) return true
+      const one = next[dispatched * 3 + 1]
+      const other = next[retired * 3]
+      const exceeds = (engine: number): boolean =>
+        (states[engine].context as { inFlight: number }).inFlight > window
+      return one >= 0 && one === other && exceeds(dispatched) === exceeds(other)
+    })
+  }
+
+  /** Would the engine dispatch if every ring had room? */
+  wantsToDispatch(engine: number): boolean {
+    return this.alternatives[engine].length > 0
   }
 
   /** The engine's numbered states, and those of each rank, in order: what a checkpoint keeps. */
@@ -247,11 +279,11 @@ export class World {
   }
 
   /** May the engine go idle here? Where it could dispatch for ever, or when it has nothing left. */
-  mayIdle(engine: number): boolean {
-    const state = this.engines[engine]
+  mayIdle(vector: Int32Array, at: number): boolean {
+    const state = this.engines[vector[at]]
     if (!this.engineAccepts(state, 2)) return false
     const { steps } = this.scenario.workload
-    return steps > 0 ? state.position >= steps : this.alternatives[engine].length > 0
+    return steps > 0 ? state.position >= steps : this.alternativeCount(vector, at) > 0
   }
 
   mayRetire(engine: number): boolean {
@@ -402,12 +434,12 @@ export class World {
     for (let meeting = 0; meeting < this.meetings.length; meeting++) {
       if (this.meetEnabled(state, at, meeting)) into[count++] = (kinds.meet << 16) | meeting
     }
-    const engine = state[at]
     if (this.retireEnabled(state, at)) into[count++] = kinds.retire << 16
-    for (let k = 0; k < this.alternatives[engine].length; k++) {
+    const alternatives = this.alternativeCount(state, at)
+    for (let k = 0; k < alternatives; k++) {
       into[count++] = (kinds.dispatch << 16) | k
     }
-    if (this.mayIdle(engine)) into[count++] = kinds.idle << 16
+    if (this.mayIdle(state, at)) into[count++] = kinds.idle << 16
     for (let index = 0; index < this.rankFaults.length; index++) {
       if (this.faultEnabled(state, at, index)) into[count++] = (kinds.fault << 16) | index
     }

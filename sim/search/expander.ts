@@ -42,6 +42,8 @@ export class Expander {
   private readonly engineFaults: number[] = []
   private readonly scratch: number[] = []
   private readonly ranksOf: number[] = []
+  /** Where an engine breaks its own window, the order of its events matters: no reduction there. */
+  private readonly retireIsSafe: boolean
   private readonly readyMembers: Int32Array
   private readonly memberMasks: Int32Array
   /** Events fired since construction: transitions in the checker's statistics. */
@@ -52,6 +54,7 @@ export class Expander {
     this.reduction = reduction
     const derive = (withFaults: boolean): Dependence[] =>
       world.ranks.map((_, rank) => dependenceOf(world, rank, withFaults))
+    this.retireIsSafe = world.retireCommutes()
     this.readyMembers = new Int32Array(world.channels.length)
     this.memberMasks = Int32Array.from(world.channels, ({ members }) =>
       members.reduce((mask, rank) => mask | (1 << rank), 0),
@@ -164,11 +167,11 @@ export class Expander {
         moved = true
         if (this.fireShared(state, at, (kinds.meet << 16) | meeting, into, record)) return
       }
-      while (world.retireEnabled(state, at)) {
+      while (this.retireIsSafe && world.retireEnabled(state, at)) {
         moved = true
         if (this.fireShared(state, at, kinds.retire << 16, into, record)) return
       }
-      const only = this.onlyEngineEvent(state[at])
+      const only = this.onlyEngineEvent(state, at)
       if (only >= 0) {
         moved = true
         if (this.fireShared(state, at, only, into, record)) return
@@ -210,9 +213,10 @@ export class Expander {
   }
 
   /** The engine's single way to go on, −1 if it has none or a choice. */
-  private onlyEngineEvent(engine: number): number {
-    const count = this.world.alternativeCount(engine)
-    const idle = this.world.mayIdle(engine)
+  private onlyEngineEvent(state: Int32Array, at: number): number {
+    if (!this.retireIsSafe) return -1
+    const count = this.world.alternativeCount(state, at)
+    const idle = this.world.mayIdle(state, at)
     if (count === 1 && !idle) return kinds.dispatch << 16
     return count === 0 && idle ? kinds.idle << 16 : -1
   }
@@ -248,12 +252,12 @@ export class Expander {
     if (this.reduction === 'none') return this.world.enabledEvents(state, at, into)
     const { world } = this
     if (world.isRaised(state, at)) return 0
-    const engine = state[at]
+    if (!this.retireIsSafe) return world.enabledEvents(state, at, into)
     let count = 0
-    const alternatives = world.alternativeCount(engine)
+    const alternatives = world.alternativeCount(state, at)
     if (alternatives > 0) {
       for (let k = 0; k < alternatives; k++) into[count++] = (kinds.dispatch << 16) | k
-      if (world.mayIdle(engine)) into[count++] = kinds.idle << 16
+      if (world.mayIdle(state, at)) into[count++] = kinds.idle << 16
       return count
     }
     const enabled = this.scratch
@@ -379,10 +383,14 @@ export class Expander {
     return wanted
   }
 
-  /** The next call comes only after a reply: one rank that owes it is enough. */
+  /**
+   * The next call comes only after a reply, or once a full RPC ring has room: one rank that owes
+   * either is enough.
+   */
   private openForReply(state: Int32Array, at: number, opened: number): number {
     const { world } = this
-    let owing = 0
+    let owing = world.wantsToDispatch(state[at]) ? world.fullRings(state, at) : 0
+    if (owing !== 0) return owing & opened ? 0 : owing & -owing
     for (const rank of world.replyRanks) {
       const { model, mask } = world.ranks[rank]
       if ((mask[state[at + 1 + rank]] & (1 << model.events.retire)) === 0) owing |= 1 << rank

@@ -85,20 +85,36 @@ const perform = (model: RankModel, state: RankState, event: number, found: Findi
     ? model.dispatch(state, model.program.idle.length > 0 ? rpcIdle : 0)
     : model.apply(state, event, found)
 
+interface Candidate {
+  readonly fifo: number
+  readonly operation: CompiledOperation
+  /** Behaves like another one, except towards a consumption that looks for it by name. */
+  readonly isTwin: boolean
+}
+
 /** One operation that can stand at the head of a FIFO, for each that behaves differently. */
-function headsOf(model: RankModel): { fifo: number; operation: CompiledOperation }[] {
-  const found = new Map<string, { fifo: number; operation: CompiledOperation }>()
+function headsOf(model: RankModel): Candidate[] {
+  const found: Candidate[] = []
+  const shapes = new Set<string>()
   for (const operation of model.operations) {
     const { kind, form, stream, queue, channel, isDraft, onCpu } = operation
-    const onFifo = kind === 'transfer' && onCpu ? 64 + queue : stream
-    if (onFifo < 0 || kind === 'wait' || kind === 'host') continue
+    const fifo = kind === 'transfer' && onCpu ? 64 + queue : stream
+    if (fifo < 0 || kind === 'wait' || kind === 'host') continue
     const buffers = 'reads' in form || 'writes' in form ? JSON.stringify(form) : ''
     const exclusive = form.do === 'launch' && form.exclusive === true
-    const shape = [kind, onFifo, queue, channel, isDraft, exclusive, buffers].join('/')
-    if (!found.has(shape)) found.set(shape, { fifo: onFifo, operation })
+    const shape = [kind, fifo, queue, channel, isDraft, exclusive, buffers].join('/')
+    const isTwin = shapes.has(shape)
+    if (isTwin && kind !== 'transfer' && kind !== 'consume') continue
+    shapes.add(shape)
+    found.push({ fifo, operation, isTwin })
   }
-  return [...found.values()]
+  return found
 }
+
+/** Twins matter only where something that is consumed stands beside them. */
+const matters = (chosen: readonly Candidate[]): boolean =>
+  !chosen.some(({ isTwin, operation }) => isTwin && operation.kind !== 'consume') ||
+  chosen.some(({ operation }) => operation.kind === 'consume')
 
 /**
  * All device configurations with the host at rest, and every host state beside single heads. One
@@ -110,10 +126,12 @@ function* configurations(model: RankModel, residents: number): Generator<RankSta
   const largest = Math.min(fifos.length, Math.max(2, residents + 1))
   for (const subset of subsetsUpTo(fifos, largest)) {
     for (const chosen of productOf(subset.map((f) => heads.filter((h) => h.fifo === f)))) {
+      if (!matters(chosen)) continue
       for (const ordered of permutations(chosen.map((head) => head.operation))) {
-        const agos = ordered.map((operation) => operation.stepsAgo)
-        for (const flags of startedFlags(ordered, residents)) {
-          yield configuration(model, 0, ordered, agos, flags, [])
+        for (const agos of agesOf(ordered)) {
+          for (const flags of startedFlags(ordered, residents)) {
+            yield configuration(model, 0, ordered, agos, flags, [])
+          }
         }
       }
     }
@@ -130,6 +148,17 @@ function* configurations(model: RankModel, residents: number): Generator<RankSta
       }
     }
   }
+}
+
+/**
+ * Ages of the heads: as they are launched, and, beside a consumption, all transfers of the very step
+ * that is consumed, because adopting looks at what has arrived for that step.
+ */
+function agesOf(operations: readonly CompiledOperation[]): number[][] {
+  const launched = operations.map((operation) => operation.stepsAgo)
+  const consumed = operations.find(({ kind }) => kind === 'consume')
+  if (consumed === undefined) return [launched]
+  return [launched, operations.map(() => consumed.stepsAgo)]
 }
 
 /** Ages at which an operation can make a difference: now, one step ago, and all that are named. */
@@ -152,6 +181,28 @@ function canBeOutstanding(
   return operation.index < model.standsAt({ ...model.initial, host })
 }
 
+/**
+ * What must stand behind a transfer of an earlier step: all that the same program posts after it
+ * into the same FIFO whenever it posts the transfer itself.
+ */
+function followersOf(model: RankModel, first: CompiledOperation): CompiledOperation[] {
+  if (first.kind !== 'transfer') return []
+  const { execute, sample } = model.program
+  const ends = [execute.length, execute.length + sample.length]
+  const end = ends.find((position) => first.index < position) ?? 0
+  const facts = first.form.when ?? []
+  return model.operations.filter(
+    ({ index, kind, queue, onCpu, stepsAgo, form }) =>
+      index > first.index &&
+      index < end &&
+      kind === 'transfer' &&
+      queue === first.queue &&
+      onCpu === first.onCpu &&
+      stepsAgo === first.stepsAgo &&
+      (form.when ?? []).every((fact) => facts.includes(fact)),
+  )
+}
+
 function configuration(
   model: RankModel,
   host: number,
@@ -165,8 +216,13 @@ function configuration(
   operations.forEach((operation, i) => {
     const entry =
       (operation.index << opShift) | (agos[i] << agoShift) | (started[i] ? startedBit : 0)
-    if (operation.kind === 'transfer' && operation.onCpu) cpu.push(entry)
-    else device.push(entry)
+    const onCpu = operation.kind === 'transfer' && operation.onCpu
+    const fifo = onCpu ? cpu : device
+    fifo.push(entry)
+    if (agos[i] === 0) return
+    for (const { index } of followersOf(model, operation)) {
+      fifo.push((index << opShift) | (agos[i] << agoShift))
+    }
   })
   const slots = [{ op: -1, ago: model.program.pp, batch: 0, bits: 0 }]
   return { ...model.initial, host, device, cpu, rpc: [...rpc], slots }

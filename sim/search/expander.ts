@@ -425,7 +425,7 @@ function dependenceOf(world: World, rank: number, withFaults: boolean): Dependen
   const key = JSON.stringify([execute, sample, idle, pp, who, device, channels, ignored])
   const known = derived.get(key)
   if (known !== undefined) return known
-  const found = deriveDependence(model, ignored, device.residentCollectives)
+  const found = deriveDependence(model, ignored, device)
   if (derived.size >= derivedMax) derived.clear()
   derived.set(key, found)
   return found

@@ -5,6 +5,7 @@
 // work behind a head can only disable, never enable, what this rank may do next.
 
 import { InternalError } from '../../spec/error.ts'
+import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding, RankModel, RankState } from '../rank-model.ts'
 import { rpcIdle } from '../rank-model.ts'
 import type { CompiledOperation } from '../rank-program.ts'
@@ -24,10 +25,14 @@ const rpcEvent = -1
  * @param ignored events that the scenario never offers (faults that it does not have) or that leave
  *   the state as it is (a poll that misses).
  */
-export function deriveDependence(model: RankModel, ignored: number, residents: number): Dependence {
+export function deriveDependence(
+  model: RankModel,
+  ignored: number,
+  device: Scenario['device'],
+): Dependence {
   const dependence = new Int32Array(model.events.count)
   const relevant = ~ignored
-  for (const state of configurations(model, residents)) check(model, state, relevant, dependence)
+  for (const state of configurations(model, device)) check(model, state, relevant, dependence)
   return dependence
 }
 
@@ -120,14 +125,16 @@ const matters = (chosen: readonly Candidate[]): boolean =>
  * All device configurations with the host at rest, and every host state beside single heads. One
  * head is enough beside the host: what else is outstanding can only disable either of the two.
  */
-function* configurations(model: RankModel, residents: number): Generator<RankState> {
+function* configurations(model: RankModel, device: Scenario['device']): Generator<RankState> {
+  const residents = device.residentCollectives
   const heads = headsOf(model)
+  const orders = orderMatters(heads, device) ? permutations : asListed
   const fifos = [...new Set(heads.map((head) => head.fifo))]
   const largest = Math.min(fifos.length, Math.max(2, residents + 1))
   for (const subset of subsetsUpTo(fifos, largest)) {
     for (const chosen of productOf(subset.map((f) => heads.filter((h) => h.fifo === f)))) {
       if (!matters(chosen)) continue
-      for (const ordered of permutations(chosen.map((head) => head.operation))) {
+      for (const ordered of orders(chosen.map((head) => head.operation))) {
         for (const agos of agesOf(ordered)) {
           for (const flags of startedFlags(ordered, residents)) {
             yield configuration(model, 0, ordered, agos, flags, [])
@@ -257,6 +264,24 @@ function* productOf<T>(lists: readonly (readonly T[])[]): Generator<T[]> {
   }
   const [first, ...rest] = lists
   for (const item of first) for (const tail of productOf(rest)) yield [item, ...tail]
+}
+
+/**
+ * Does the order in which heads were launched matter? Only where a rule reads it: a launch order, a
+ * shared hardware queue, a communicator on two streams, a buffer that outlives its step.
+ */
+function orderMatters(heads: readonly Candidate[], device: Scenario['device']): boolean {
+  if (device.launchOrder !== 'free' || device.hardwareQueues > 0) return true
+  return heads.some(
+    ({ fifo, operation: { queue, form } }) =>
+      'reads' in form ||
+      'writes' in form ||
+      heads.some((o) => queue >= 0 && o.operation.queue === queue && o.fifo !== fifo),
+  )
+}
+
+function* asListed<T>(list: readonly T[]): Generator<T[]> {
+  yield [...list]
 }
 
 function* permutations<T>(list: readonly T[]): Generator<T[]> {

@@ -22,6 +22,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import('./commands/replay.ts'),
   },
   {
+    name: 'export',
+    summary: 'the machine of a rank, exactly as it is explored, for Mermaid or XState',
+    arguments: '[scenario...]',
+    load: () => import('./commands/export.ts'),
+  },
+  {
     name: 'doctor',
     summary: 'what can run here, and for what is missing the reason and the remedy',
     load: () => import('./commands/doctor.ts'),

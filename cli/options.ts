@@ -317,6 +317,20 @@ export const optionTable = {
     commands: ['explore'],
     parse: name,
   }),
+  format: option<'mermaid' | 'xstate'>({
+    flag: '--format <format>',
+    help: 'mermaid: a state diagram; xstate: the definition of the machine (default: mermaid)',
+    group: 'Output',
+    commands: ['export'],
+    parse: choice(['mermaid', 'xstate']),
+  }),
+  rank: option({
+    flag: '--rank <r>',
+    help: 'the rank whose machine is exported (default: the last)',
+    group: 'Output',
+    commands: ['export'],
+    parse: integer({ min: 0, max: ppMax }),
+  }),
   step: flag({
     flag: '--step',
     help: 'list every event of the run',

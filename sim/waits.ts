@@ -132,10 +132,12 @@ export function waitersOf(
         }
         if (spinning.length >= residentCollectives) {
           const places =
-            residentCollectives === 1 ? 'the only place' : `all ${residentCollectives} places`
+            residentCollectives === 1
+              ? 'the only place of its device is'
+              : `all ${residentCollectives} places of its device are`
           return {
             ...base,
-            why: `cannot start: ${places} of its device are taken`,
+            why: `cannot start: ${places} taken`,
             waitsFor: spinning.map(idOf),
           }
         }

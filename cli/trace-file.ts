@@ -1,5 +1,5 @@
-// A run as a file, `*.pptrace.ndjson`: a header line that holds the whole scenario and the schedule,
-// then one event a line. The header alone replays the run; the events are for people and tools.
+// A run as a file, `*.pptrace.ndjson`: a header line that holds the whole scenario and the
+// schedule, then one event a line. The header alone replays the run; the events are for people.
 
 import { readFileSync } from 'node:fs'
 import type { Trace } from '../sim/replay.ts'

@@ -28,7 +28,7 @@ export const rpcIdle = -2
 /** Flags of a rank. */
 export const flag = { stalled: 1, dead: 2, draftStalled: 4, raised: 8 } as const
 
-// An entry of a queue is one integer: started (1 bit), batch (7), ago (6), skew (2), operation (10).
+// An entry of a queue is one integer: started (1 bit), batch (7), ago (6), skew (2), op (10).
 const startedBit = 1
 const batchShift = 1
 const agoShift = 8

@@ -1,5 +1,5 @@
 // `ppcheck replay`: runs one schedule again, through XState itself, and says what it broke. A trace
-// file needs nothing else; a schedule string needs the options that its replay line was printed with.
+// file needs nothing else; a schedule string needs the options of its replay line.
 
 import type { ChalkInstance } from 'chalk'
 import { explain } from '../../sim/explain.ts'

@@ -158,8 +158,8 @@ function* configurations(model: RankModel, device: Scenario['device']): Generato
 }
 
 /**
- * Ages of the heads: as they are launched, and, beside a consumption, all transfers of the very step
- * that is consumed, because adopting looks at what has arrived for that step.
+ * Ages of the heads: as they are launched, and, beside a consumption, all transfers of the very
+ * step that is consumed, because adopting looks at what has arrived for that step.
  */
 function agesOf(operations: readonly CompiledOperation[]): number[][] {
   const launched = operations.map((operation) => operation.stepsAgo)

@@ -44,7 +44,7 @@ export interface Switches {
   readonly tokenCommunicator: 'sibling' | 'shared'
 }
 
-/** Hidden states have the size of the scheduled tokens, on which ranks agree whatever else they do. */
+/** Hidden states have the size of the scheduled tokens, on which ranks agree in any case. */
 const activationShape: readonly Dimension[] = [1]
 const sampledShape: readonly Dimension[] = ['R', 'K+1']
 const countsShape: readonly Dimension[] = [2, 'R']

@@ -1,6 +1,6 @@
 // Beside the ladder: the unmodified, symmetric schedule of Model Runner V2, in which both sides
-// gate on the same mask and on whether a proposal was made. A negative control: it must not deadlock
-// where devices have room, whatever the window.
+// gate on the same mask and on whether a proposal was made. A negative control: it must not
+// deadlock where devices have room, whatever the window.
 
 import { reportDefaults, type Variant } from './variant.ts'
 

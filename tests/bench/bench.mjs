@@ -1,6 +1,6 @@
-// `npm run bench`: measures, and writes docs/benchmarks.md with docs/growth.svg. Figures are medians
-// of several runs in one sitting, and ratios compare runs that were taken in turn. Nothing here is a
-// test: a slow machine is no failure. Verdicts are asserted all the same: a fast wrong answer is none.
+// `npm run bench`: measures, and writes docs/benchmarks.md with docs/growth.svg. Figures are
+// medians of several runs in one sitting, and ratios compare runs that were taken in turn. Nothing
+// here is a test: a slow machine is no failure. Verdicts are asserted all the same.
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -198,10 +198,10 @@ async function againstSpin() {
     say()
     return
   }
+  say('Same scenario on both sides; verdicts are compared. SPIN: time of `spin -a`, `gcc -O2`')
   say(
-    'Same scenario on both sides; the verdicts are compared. SPIN: time of `spin -a`, `gcc -O2` and',
+    'and the search together, partial-order reduction as it is by default. ppcheck: whole process.',
   )
-  say('the search together, partial-order reduction as it is by default. ppcheck: whole process.')
   say()
   say('| scenario | verdict | SPIN states | SPIN | ppcheck states | ppcheck | ratio |')
   say('| --- | --- | --- | --- | --- | --- | --- |')
@@ -227,7 +227,7 @@ async function againstSpin() {
     const ours = median(oursMs) + startMs
     const spinMs = theirs.buildMs + theirs.searchMs
     say(
-      `| ${variant}, PP${pp}, 4 steps | ${verdict.outcome}${same ? '' : ' (SPIN did not finish)'} | ` +
+      `| ${variant}, PP${pp}, 4 steps | ${verdict.outcome}${same ? '' : ' (SPIN: unfinished)'} | ` +
         `${thousands(theirs.states)} | ${seconds(spinMs)} | ${thousands(verdict.states)} | ` +
         `${seconds(ours)} | ${(spinMs / ours).toFixed(1)}× |`,
     )
@@ -258,9 +258,11 @@ function growthSvg(points) {
     .join('')
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
-    `font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="#fff"/>${grid}` +
+    `font-family="sans-serif" font-size="12">` +
+    `<rect width="100%" height="100%" fill="#fff"/>${grid}` +
     `<polyline points="${path}" fill="none" stroke="#0a58ca" stroke-width="2"/>${labels}` +
-    `<text x="${width / 2}" y="${height - 8}" text-anchor="middle">pipeline size (pp)</text></svg>\n`
+    `<text x="${width / 2}" y="${height - 8}" text-anchor="middle">pipeline size (pp)</text>` +
+    '</svg>\n'
   )
 }
 

@@ -188,7 +188,7 @@ describe('P4 fail-fast', () => {
     expect(broken(diverged('fixed-four-header64'))).toEqual([])
   })
 
-  test('a throw before the posts is seen by the sequence number only where there is a header', () => {
+  test('a mask of its own is seen in time only where there is a header', () => {
     const scenario = (header: 'none' | 'int64') =>
       fieldScenario('stabilized', {
         pp: 2,

@@ -2,14 +2,17 @@
 // public case is vllm-omni #7393). Every file compiles, prefill works, and the first decode freezes.
 //
 //   npx ppcheck explore docs/examples/missing-sender.protocol.ts
+//   npx ppcheck explore docs/examples/missing-sender.protocol.ts --property P1   under load
 //   npx ppcheck explore docs/examples/missing-sender.protocol.ts#mended
 
 import {
   broadcast,
+  consume,
   defineProtocol,
   defineScenario,
   done,
   launch,
+  pend,
   receive,
   reply,
   send,

@@ -31,6 +31,6 @@ export const exitCodeOf = (error: unknown): ExitCode =>
   error instanceof PpcheckError ? exitCodeOfCode(error.code) : exitCodes.internal
 
 const exitCodeOfCode = (code: ErrorCode): ExitCode => {
-  if (code === 'PPC302') return exitCodes.nondeterminism
+  if (code === 'PPC302' || code === 'PPC305') return exitCodes.nondeterminism
   return code.startsWith('PPC4') ? exitCodes.unavailable : exitCodes.usage
 }

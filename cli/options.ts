@@ -219,7 +219,7 @@ export const optionTable = {
     flag: '--property <list>',
     help: 'comma-separated properties to check, by id (P1) or name (deadlock-freedom)',
     group: 'Search',
-    commands: ['explore'],
+    commands: ['explore', 'replay'],
     parse: list(name),
     otherwise: 'all',
     repeatable: true,

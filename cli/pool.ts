@@ -75,11 +75,12 @@ export async function checkAll(jobs: readonly Job[], options: PoolOptions): Prom
   const timer =
     options.timeLimitMs === undefined ? undefined : setTimeout(stop, options.timeLimitMs)
   const results = new Array<FromWorker>(jobs.length)
+  const workers: Worker[] = []
   let next = 0
   try {
     const runners = Array.from({ length: Math.max(1, Math.min(wanted, jobs.length)) }, () =>
       runWorker(
-        flag,
+        startWorker(flag, workers),
         (post) => {
           if (next >= jobs.length) return false
           const job = next++
@@ -99,6 +100,8 @@ export async function checkAll(jobs: readonly Job[], options: PoolOptions): Prom
     )
     await Promise.all(runners)
   } finally {
+    // If one was lost, the others would keep the process alive until their searches end.
+    for (const worker of workers) void worker.terminate()
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', stop)
   }
@@ -112,18 +115,23 @@ function verdictOf(result: FromWorker): Verdict {
   throw new PpcheckError(result.code, result.message, result.hint)
 }
 
+function startWorker(flag: SharedArrayBuffer, workers: Worker[]): Worker {
+  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: flag,
+    // Visited sets live outside the heap, but numbered local states are strings inside it.
+    resourceLimits: { maxOldGenerationSizeMb: 12_288 },
+  })
+  workers.push(worker)
+  return worker
+}
+
 /** One worker, fed until there is nothing left. */
 function runWorker(
-  flag: SharedArrayBuffer,
+  worker: Worker,
   feed: (post: (message: ToWorker) => void) => boolean,
   receive: (message: FromWorker) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), {
-      workerData: flag,
-      // Visited sets live outside the heap, but numbered local states are strings inside it.
-      resourceLimits: { maxOldGenerationSizeMb: 12_288 },
-    })
     const more = (): void => {
       if (feed((message) => worker.postMessage(message))) return
       void worker.terminate()

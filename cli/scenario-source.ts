@@ -5,10 +5,17 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fail, PpcheckError } from '../spec/error.ts'
+import { defineProtocol } from '../spec/program.ts'
 import { type PropertyId, properties, propertyIds } from '../spec/properties.ts'
 import type { FieldOverrides } from '../spec/protocols/index.ts'
 import { fieldScenario, variantNames } from '../spec/protocols/index.ts'
-import { defineScenario, faultKinds, type Scenario, type ScenarioInput } from '../spec/scenario.ts'
+import {
+  type BatchInput,
+  defineScenario,
+  faultKinds,
+  type Scenario,
+  type ScenarioInput,
+} from '../spec/scenario.ts'
 import { flagName, type OptionName, type OptionValues, optionTable } from './options.ts'
 import { failUnknown } from './suggest.ts'
 
@@ -47,6 +54,12 @@ const scenarioOptions: readonly OptionName[] = [
   'draftsPerStep',
 ]
 
+/** Those of the options that say which scenario is meant, as flags: a trace needs none of them. */
+export const scenarioFlags = (options: OptionValues): string[] =>
+  (['variant', ...scenarioOptions, 'faults', 'property'] as const)
+    .filter((key) => options[key] !== undefined)
+    .map((key) => flagName(optionTable[key]))
+
 /** All scenarios that the arguments and options name. */
 export async function scenariosFrom(
   args: readonly string[],
@@ -64,7 +77,7 @@ export async function scenariosFrom(
 async function fromArgument(argument: string, options: OptionValues): Promise<NamedScenario[]> {
   // A bare word that is a variant's name means the variant.
   if (variantNames.includes(argument)) return [fromVariant({ ...options, variant: argument })]
-  const [file, name] = argument.split('#')
+  const [file, selector] = argument.split('#')
   if (!existsSync(file)) {
     if (/[./]/.test(file)) fail('PPC109', `cannot read ${file}: there is no such file`)
     failUnknown('scenario or variant', file, variantNames)
@@ -74,18 +87,40 @@ async function fromArgument(argument: string, options: OptionValues): Promise<Na
     const flag = flagName(optionTable[key])
     fail('PPC107', `${flag} is a switch of the built-in variants; ${file} decides it itself`)
   }
-  const exported = await load(file)
-  const chosen = name === undefined ? exported['default'] : exported[name]
+  return chosenFrom(await load(file), file, selector).map(([value, address]) => ({
+    scenario: overridden(checked(file, value), options),
+    words: [quoted(address), ...wordsOf(options)],
+  }))
+}
+
+/**
+ * What `#name`, `#2` (second of the default export's list) or `#name.2` chooses of a file's
+ * exports, each with the argument that chooses it alone: a replay needs exactly one.
+ */
+function chosenFrom(
+  exported: Readonly<Record<string, unknown>>,
+  file: string,
+  selector: string | undefined,
+): (readonly [value: unknown, address: string])[] {
+  const [, name = '', digits] = /^(.*?)\.?(\d+)?$/.exec(selector ?? '') ?? []
+  const chosen = name === '' ? exported['default'] : exported[name]
   if (chosen === undefined) {
     const names = Object.keys(exported).join(', ') || 'nothing'
-    const what = name === undefined ? 'no default export' : `no export ${name}`
+    const what = name === '' ? 'no default export' : `no export ${name}`
     fail('PPC111', `${file} has ${what}`, `it exports ${names}; choose one with ${file}#name`)
   }
-  const list = Array.isArray(chosen) ? chosen : [chosen]
-  return list.map((value: unknown) => ({
-    scenario: overridden(checked(file, value), options),
-    words: [quoted(argument), ...wordsOf(options)],
-  }))
+  const address = (number: number): string =>
+    name === '' ? `${file}#${number}` : `${file}#${name}.${number}`
+  if (!Array.isArray(chosen)) {
+    if (digits !== undefined) fail('PPC111', `${file}#${selector}: the export is not a list`)
+    return [[chosen, name === '' ? file : `${file}#${name}`]]
+  }
+  const all = chosen.map((value: unknown, index) => [value, address(index + 1)] as const)
+  if (all.length === 0) fail('PPC111', `${file} exports an empty list`)
+  if (digits === undefined) return all
+  const one = all[Number(digits) - 1]
+  if (one === undefined) fail('PPC111', `${file}#${selector}: the list has ${all.length} entries`)
+  return [one]
 }
 
 /** Loads a TypeScript or JavaScript file; `ppcheck` resolves to this package wherever it lies. */
@@ -93,8 +128,9 @@ async function load(file: string): Promise<Record<string, unknown>> {
   const { createJiti } = await import('jiti')
   const here = fileURLToPath(new URL('../sim/public.js', import.meta.url))
   const spec = fileURLToPath(new URL('../spec/index.js', import.meta.url))
+  const sim = fileURLToPath(new URL('../sim/index.js', import.meta.url))
   const jiti = createJiti(import.meta.url, {
-    alias: { 'ppcheck/spec': spec, ppcheck: here },
+    alias: { 'ppcheck/spec': spec, 'ppcheck/sim': sim, ppcheck: here },
     fsCache: false,
   })
   try {
@@ -115,16 +151,25 @@ function checked(file: string, value: unknown): Scenario {
   }
   try {
     // Plain objects are welcome; a scenario that is defined already passes unchanged.
-    return defineScenario(value as ScenarioInput)
+    const scenario = defineScenario(value as ScenarioInput)
+    defineProtocol(scenario.protocol)
+    // Searches run in other threads, which a function or a class instance cannot reach.
+    structuredClone(scenario)
+    return scenario
   } catch (error) {
-    if (!(error instanceof PpcheckError)) throw error
-    throw new PpcheckError(error.code, `${file}: ${error.message}`, error.hint)
+    if (error instanceof PpcheckError) {
+      throw new PpcheckError(error.code, `${file}: ${error.message}`, error.hint)
+    }
+    // A protocol of the wrong shape that was not built with defineProtocol.
+    const reason = error instanceof Error ? error.message : String(error)
+    return fail('PPC111', `${file}: the protocol is not plain data: ${reason}`)
   }
 }
 
 /** A file's scenario with what the command line says of topology, device, workload and faults. */
 function overridden(scenario: Scenario, options: OptionValues): Scenario {
-  const { pp, window, draftsPerStep, steps } = options
+  checkPp(options)
+  const { pp, window, draftsPerStep } = options
   const faults = options.faults === undefined ? scenario.faults : faultsFrom(options.faults)
   const wanted = propertiesFrom(options)
   return defineScenario({
@@ -135,10 +180,32 @@ function overridden(scenario: Scenario, options: OptionValues): Scenario {
       drafts: draftsPerStep ?? scenario.topology.drafts,
     },
     device: { ...scenario.device, ...deviceFrom(options) },
-    workload: { ...scenario.workload, ...(steps === undefined ? {} : { steps }) },
+    workload: workloadFrom(scenario.workload, options),
     faults,
     ...(wanted === undefined ? {} : { properties: wanted }),
   })
+}
+
+/** A file's workload with the number of steps and of requests that the command line gives. */
+function workloadFrom(workload: Scenario['workload'], options: OptionValues): Scenario['workload'] {
+  const { steps, requests } = options
+  const withRequests = (batch: BatchInput): BatchInput => {
+    if (requests === undefined) return batch
+    if (Array.isArray(batch.mask) && batch.mask.length !== requests) {
+      const rows = batch.mask.length
+      fail('PPC107', `${requests} requests, but the file has a mask of ${rows} (--requests)`)
+    }
+    return { ...batch, requests }
+  }
+  return {
+    steps: steps ?? workload.steps,
+    script: workload.script.map(withRequests),
+    choices: workload.choices.map(withRequests),
+  }
+}
+
+function checkPp({ pp }: OptionValues): void {
+  if (pp === 1) fail('PPC101', 'a broadcast needs at least two ranks, got 1 (--pp)')
 }
 
 function fromVariant(options: OptionValues): NamedScenario {
@@ -149,9 +216,7 @@ function fromVariant(options: OptionValues): NamedScenario {
   if (!variantNames.includes(variant)) {
     failUnknown('variant', variant, variantNames, { where: '--variant' })
   }
-  if (options.pp === 1) {
-    fail('PPC101', 'a broadcast needs at least two ranks, got 1 (--pp)')
-  }
+  checkPp(options)
   const { transport, headerCheck, receive, send, draft, metadata } = options
   const { activationCommunicator, tokenCommunicator } = options
   const switches: FieldOverrides['switches'] = {
@@ -193,7 +258,7 @@ const deviceFrom = (options: OptionValues): NonNullable<ScenarioInput['device']>
 /** `kind[@rank[:step]]`, for example `lost-rpc@1:3`. */
 function faultsFrom(texts: readonly string[]): FaultInput[] {
   return texts.map((text) => {
-    const match = /^([a-z-]+)(?:@(\d+|any)(?::(\d+|any))?)?$/.exec(text)
+    const match = /^([a-z-]+)(?:@(\d{1,4}|any)(?::(\d{1,4}|any))?)?$/.exec(text)
     if (match === null) {
       fail('PPC102', `not a fault: ${text} (--faults)`, 'kind@rank:step, for example lost-rpc@1:3')
     }

@@ -290,7 +290,7 @@ export const optionTable = {
   }),
   checkpoint: option({
     flag: '--checkpoint <file>',
-    help: 'write the state of the search to a file now and then, and when it is stopped',
+    help: 'write the state of the search to a file, now and then and when stopped',
     group: 'Search',
     commands: ['explore'],
     parse: name,
@@ -319,7 +319,7 @@ export const optionTable = {
   }),
   format: option<'mermaid' | 'xstate'>({
     flag: '--format <format>',
-    help: 'mermaid: a state diagram; xstate: the definition of the machine (default: mermaid)',
+    help: 'mermaid (a state diagram, the default) or xstate (the definition)',
     group: 'Output',
     commands: ['export'],
     parse: choice(['mermaid', 'xstate']),

@@ -132,6 +132,8 @@ async function load(file: string): Promise<Record<string, unknown>> {
   const jiti = createJiti(import.meta.url, {
     alias: { 'ppcheck/spec': spec, 'ppcheck/sim': sim, ppcheck: here },
     fsCache: false,
+    // Without a default export there is none: jiti would otherwise offer the whole module as one.
+    interopDefault: false,
   })
   try {
     return await jiti.import<Record<string, unknown>>(resolve(file))

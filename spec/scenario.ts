@@ -110,7 +110,9 @@ export function defineScenario(input: ScenarioInput): Scenario {
   if (protocol === undefined) fail('PPC202', 'a scenario needs a protocol (defineProtocol)')
   const parsed = scenarioSchema.safeParse(data)
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]
+    const { issues } = parsed.error
+    // A key that is not known explains the one that is missing.
+    const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
     const where = issue.path.length > 0 ? issue.path.join('.') : 'scenario'
     fail('PPC202', `scenario ${JSON.stringify(data.name ?? '')}: ${where}: ${issue.message}`)
   }

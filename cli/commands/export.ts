@@ -1,30 +1,38 @@
-// `ppcheck export`: the machines that are explored, as pictures and as XState definitions. The text
-// goes to stdout as it is, so that it can be piped into a file or a viewer.
+// `ppcheck export`: the machine of a rank as it is explored, as a picture or as XState's definition.
+// The text goes to stdout bare, so that it can be piped into a file or a viewer.
 
-import { toMermaid } from '../../sim/export/mermaid.ts'
+import { mermaid } from '../../sim/export/mermaid.ts'
+import { xstateDefinition } from '../../sim/export/xstate.ts'
+import { World } from '../../sim/world.ts'
 import { fail } from '../../spec/error.ts'
-import { programOf } from '../../spec/program.ts'
-import { createRankMachine } from '../../spec/rank-machine.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { Report } from '../reporters/report.ts'
 import { scenariosFrom } from '../scenario-source.ts'
 
 export async function run({ args, options }: Invocation): Promise<Report> {
-  const [{ scenario }] = await scenariosFrom(args, options)
-  const { protocol, topology } = scenario
-  const { pp } = topology
+  const [{ scenario }, ...more] = await scenariosFrom(args, options)
+  if (more.length > 0) {
+    fail('PPC107', `one scenario is exported at a time, ${more.length + 1} are given`)
+  }
+  const { pp } = scenario.topology
   const rank = options.rank ?? pp - 1
-  if (rank >= pp) fail('PPC101', `rank must be below pp ${pp}, got ${rank} (--rank)`)
+  if (rank >= pp) {
+    fail(
+      'PPC101',
+      `rank must be an integer from 0 to ${pp - 1} with pp ${pp}, got ${rank} (--rank)`,
+    )
+  }
+  const world = new World(scenario)
   const format = options.format ?? 'mermaid'
   const text =
     format === 'mermaid'
-      ? toMermaid(protocol, rank, pp)
-      : JSON.stringify(createRankMachine(programOf(protocol, rank, pp)).definition, null, 2)
+      ? mermaid(world, rank)
+      : JSON.stringify(xstateDefinition(world, rank), null, 2)
   return {
     command: 'export',
     exitCode: exitCodes.holds,
-    data: { format, rank, text },
-    text: () => text.trimEnd(),
+    data: { scenario: scenario.name, format, rank, text },
+    text: () => text,
   }
 }

@@ -147,7 +147,7 @@ describe('errors', () => {
     ['explore --mode random', 'PPC102 mode must be exhaustive, got random (--mode)'],
     [
       'explore --workers many',
-      'PPC101 workers must be an integer from 1 to 63, got many (--workers)',
+      'PPC101 workers must be an integer from 1 to 256, got many (--workers)',
     ],
     ['explore --memory 0', 'PPC112 memory must be a size such as 512M or 2G, got 0 (--memory)'],
     [

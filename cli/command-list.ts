@@ -34,7 +34,7 @@ export const commandList: readonly CommandDeclaration[] = [
   },
   {
     name: 'init',
-    summary: 'write a commented ppcheck.config.ts',
+    summary: 'write a commented protocol file of a small engine, to start from',
     load: () => import('./commands/init.ts'),
   },
 ]

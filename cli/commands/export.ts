@@ -1,4 +1,4 @@
-// `ppcheck export`: the machine of a rank as it is explored, as a picture or as XState's definition.
+// `ppcheck export`: the machine of a rank as it is explored, as a picture or in XState's own form.
 // The text goes to stdout bare, so that it can be piped into a file or a viewer.
 
 import { mermaid } from '../../sim/export/mermaid.ts'

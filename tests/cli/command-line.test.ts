@@ -5,7 +5,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createJiti } from 'jiti'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -98,26 +97,27 @@ describe('doctor', () => {
 })
 
 describe('init', () => {
-  test('writes a file that loads', async () => {
-    expect(ppcheck('init')).toEqual({ status: 0, stdout: 'wrote ppcheck.config.ts\n', stderr: '' })
-    const jiti = createJiti(import.meta.url)
-    const config = await jiti.import<{ scenarios: { name: string; expect: string }[] }>(
-      join(folder, 'ppcheck.config.ts'),
-      { default: true },
-    )
-    expect(config.scenarios.map(({ expect }) => expect)).toEqual(['deadlock', 'ok'])
+  const name = 'my-engine.protocol.ts'
+  const check = `check it: npx ppcheck explore ./${name}\n`
+
+  test('writes a protocol that explore runs, and that breaks and holds as its comments say', () => {
+    expect(ppcheck('init')).toEqual({ status: 0, stdout: `wrote ${name}\n${check}`, stderr: '' })
+    expect(readdirSync(folder)).toEqual([name])
+    const explored = ppcheck('explore', `./${name}`, '--quiet')
+    expect(explored.stdout).toContain('Hazard H2 extra-in-flight-batch')
+    expect(explored.status, explored.stderr).toBe(3)
+    expect(ppcheck('explore', `./${name}`, '--quiet', '--window', '3').status).toBe(0)
+    expect(ppcheck('explore', `./${name}`, '--quiet', '--resident', '3').status).toBe(0)
   })
 
   test('does not overwrite unless told to', () => {
-    const file = join(folder, 'ppcheck.config.ts')
+    const file = join(folder, name)
     writeFileSync(file, 'mine')
     const { status, stderr } = ppcheck('init')
     expect(status).toBe(2)
-    expect(stderr).toBe(
-      'PPC108 ppcheck.config.ts exists already — ppcheck init --force overwrites it\n',
-    )
+    expect(stderr).toBe(`PPC108 ${name} exists already — ppcheck init --force overwrites it\n`)
     expect(readFileSync(file, 'utf8')).toBe('mine')
-    expect(ppcheck('init', '--force').stdout).toBe('replaced ppcheck.config.ts\n')
+    expect(ppcheck('init', '--force').stdout).toBe(`replaced ${name}\n${check}`)
     expect(readFileSync(file, 'utf8')).toContain('export default')
   })
 })

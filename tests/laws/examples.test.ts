@@ -1,6 +1,8 @@
 // The examples of docs/ are promises: each file loads as the command line loads it, breaks as its
 // comments say, and its mended twin holds for runs of any length.
 
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
 import { describe, expect, test } from 'vitest'
@@ -35,6 +37,18 @@ function holds(scenario: Scenario): void {
     scope: { kind: 'exhaustive', runLength: 'any' },
   })
 }
+
+test('the examples type-check against what the package exports', () => {
+  const folder = pathOf('../../docs/examples/')
+  const files = readdirSync(folder).filter((file) => file.endsWith('.protocol.ts'))
+  expect(files.length).toBeGreaterThan(2)
+  const options = '--noEmit --strict --module nodenext --target es2023 --types node --skipLibCheck'
+  const tsc = pathOf('../../node_modules/typescript/bin/tsc')
+  const args = [tsc, '--ignoreConfig', ...options.split(' '), ...files]
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+  expect(stdout).toBe('')
+  expect(status).toBe(0)
+})
 
 describe('missing-sender', async () => {
   const { default: buggy, mended } = await load('missing-sender')

@@ -116,9 +116,9 @@ const shortText = (text: string): string =>
   text
     .replace(/^rank \d+: /, '')
     .replace(/ on [a-z-]+( \d+-\d+)?$/, '')
-    .replace('activation ', 'act ')
     .replace('receive-activation', 'recv-act')
     .replace('send-activation', 'send-act')
+    .replace(/^activation /, 'act ')
     .replace(' starts', ' ▸')
     .replace(' completes', ' ✓')
 
@@ -165,8 +165,12 @@ function hazardOf(
   const graph = /full graph/.test(names)
   const onCpu = [...waiters.values()].some(({ id }) => /sender|drafts/.test(id)) && usesCpu(trace)
   if (graph && onCpu) {
-    const hostInCycle = cycle.some(({ id }) => id.startsWith('host '))
-    return hostInCycle
+    // A host that waits for an earlier payload behind the drafts is H5 seen from afar: deferring
+    // the draft receive cannot help it. H4 is a host that waits for the drafts themselves.
+    const hostWaitsForDraft = cycle.some(
+      ({ id, why }) => id.startsWith('host ') && /^waits for drafts?\b/.test(why),
+    )
+    return hostWaitsForDraft
       ? {
           id: 'H4',
           name: 'host-blocking-draft',

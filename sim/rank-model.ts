@@ -110,6 +110,8 @@ export interface RankModel {
     found: Finding[],
     delivery?: Delivery,
   ) => RankState
+  /** The same, changing a state that nobody else holds. */
+  readonly change: RankModel['apply']
   readonly dispatch: (state: RankState, token: number) => RankState
   /** What this rank has at the head of a channel, for matching. */
   readonly head: (state: RankState, channel: number) => Head
@@ -432,8 +434,15 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     event: number,
     found: Finding[],
     delivery?: Delivery,
+  ): RankState => change(copy(from), event, found, delivery)
+
+  /** The same, on a state that nobody else holds. */
+  const change = (
+    state: RankState,
+    event: number,
+    found: Finding[],
+    delivery?: Delivery,
   ): RankState => {
-    const state = copy(from)
     if (event === events.host) applyHost(state, found, false)
     else if (event === events.twice) applyHost(state, found, true)
     else if (event === events.pollMiss) state.host = step(state.host, on.pollMiss)
@@ -879,6 +888,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     decode: codec.decode,
     enabled,
     apply,
+    change,
     dispatch: (from, token) => {
       const state = copy(from)
       if (token !== rpcIdle || program.idle.length > 0) state.rpc.push(token)

@@ -95,7 +95,7 @@ export class RankTable {
     if (known > 0) return known - 1
     if (known < 0) return known
     const found: Finding[] = []
-    const state = this.model.apply(this.at(number), event, found)
+    const state = this.model.change(this.at(number), event, found)
     const result = this.settle(state, found)
     this.succ[cell] = result >= 0 ? result + 1 : result
     return result
@@ -126,7 +126,7 @@ export class RankTable {
     const known = this.deliveries.get(key)
     if (known !== undefined) return known
     const found: Finding[] = []
-    const state = this.model.apply(this.at(number), event, found, { bits })
+    const state = this.model.change(this.at(number), event, found, { bits })
     const result = this.settle(state, found)
     this.deliveries.set(key, result)
     return result
@@ -136,7 +136,7 @@ export class RankTable {
   arrive(number: number, channelIndex: number, head: Head): number {
     const found: Finding[] = []
     const event = this.model.events.match + channelIndex
-    const state = this.model.apply(this.at(number), event, found, { bits: 0, head })
+    const state = this.model.change(this.at(number), event, found, { bits: 0, head })
     return this.settle(state, found)
   }
 }

@@ -6,7 +6,7 @@
 import { InternalError } from '../../spec/error.ts'
 import type { Finding } from '../rank-model.ts'
 import { eventKind, kinds, type World } from '../world.ts'
-import { type Dependence, deriveDependence } from './independence.ts'
+import { type Dependence, deriveAmongDevice, deriveBesideHost, union } from './independence.ts'
 
 export type Reduction = 'stubborn' | 'none'
 
@@ -409,6 +409,15 @@ const enlarged = (old: Int32Array, atLeast: number): Int32Array => {
 const derived = new Map<string, Dependence>()
 const derivedMax = 4096
 
+function remembered(key: string, compute: () => Dependence): Dependence {
+  const known = derived.get(key)
+  if (known !== undefined) return known
+  const found = compute()
+  if (derived.size >= derivedMax) derived.clear()
+  derived.set(key, found)
+  return found
+}
+
 function dependenceOf(world: World, rank: number, withFaults: boolean): Dependence {
   const { model } = world.ranks[rank]
   let ignored = (1 << model.events.pollMiss) | faultBits(model.events)
@@ -419,16 +428,18 @@ function dependenceOf(world: World, rank: number, withFaults: boolean): Dependen
   }
   const { execute, sample, idle, pp } = model.program
   const { device } = world.scenario
-  const channels = model.channels.map((channel) => world.channels[channel].ordered)
-  const isLast = rank === pp - 1
-  const who = device.eager > 0 ? rank : isLast
-  const key = JSON.stringify([execute, sample, idle, pp, who, device, channels, ignored])
-  const known = derived.get(key)
-  if (known !== undefined) return known
-  const found = deriveDependence(model, ignored, device)
-  if (derived.size >= derivedMax) derived.clear()
-  derived.set(key, found)
-  return found
+  const { eager, moduleLoading } = device
+  const ordered = model.channels.map((channel) => world.channels[channel].ordered)
+  const who = eager > 0 ? rank : rank === pp - 1
+  const { batches } = world.numbered
+  const program = [execute, sample, idle, pp, who, ordered, ignored, eager, moduleLoading, batches]
+  const key = JSON.stringify(program)
+  return union(
+    remembered(`host ${key}`, () => deriveBesideHost(model, ignored)),
+    remembered(`device ${key} ${JSON.stringify(device)}`, () =>
+      deriveAmongDevice(model, ignored, device),
+    ),
+  )
 }
 
 const faultBits = (events: World['ranks'][number]['model']['events']): number =>

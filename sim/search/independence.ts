@@ -21,18 +21,35 @@ const opShift = 16
 const rpcEvent = -1
 
 /**
- * Derives the dependence relation of one rank.
+ * Derives which events of a rank's device depend on each other, the host being at rest.
  * @param ignored events that the scenario never offers (faults that it does not have) or that leave
  *   the state as it is (a poll that misses).
  */
-export function deriveDependence(
+export const deriveAmongDevice = (
   model: RankModel,
   ignored: number,
   device: Scenario['device'],
+): Dependence => derive(model, ignored, deviceConfigurations(model, device))
+
+/**
+ * Derives which events of a rank's device depend on its host. One head is enough beside the host:
+ * what else is outstanding can only disable either of the two. With one head no rule reads how many
+ * places there are or in which order work was launched, so the result is the same for all devices.
+ */
+export const deriveBesideHost = (model: RankModel, ignored: number): Dependence =>
+  derive(model, ignored, hostConfigurations(model))
+
+/** Both together. */
+export const union = (a: Dependence, b: Dependence): Dependence =>
+  a.map((bits, event) => bits | b[event])
+
+function derive(
+  model: RankModel,
+  ignored: number,
+  configurations: Iterable<RankState>,
 ): Dependence {
   const dependence = new Int32Array(model.events.count)
-  const relevant = ~ignored
-  for (const state of configurations(model, device)) check(model, state, relevant, dependence)
+  for (const state of configurations) check(model, state, ~ignored, dependence)
   return dependence
 }
 
@@ -121,11 +138,8 @@ const matters = (chosen: readonly Candidate[]): boolean =>
   !chosen.some(({ isTwin, operation }) => isTwin && operation.kind !== 'consume') ||
   chosen.some(({ operation }) => operation.kind === 'consume')
 
-/**
- * All device configurations with the host at rest, and every host state beside single heads. One
- * head is enough beside the host: what else is outstanding can only disable either of the two.
- */
-function* configurations(model: RankModel, device: Scenario['device']): Generator<RankState> {
+/** All device configurations with the host at rest. */
+function* deviceConfigurations(model: RankModel, device: Scenario['device']): Generator<RankState> {
   const residents = device.residentCollectives
   const heads = headsOf(model)
   const orders = orderMatters(heads, device) ? permutations : asListed
@@ -143,13 +157,18 @@ function* configurations(model: RankModel, device: Scenario['device']): Generato
       }
     }
   }
+}
+
+/** Every host state beside every single head. */
+function* hostConfigurations(model: RankModel): Generator<RankState> {
+  const heads = headsOf(model)
   const offsets = stepOffsets(model)
   for (let host = 0; host < model.table.states.length; host++) {
     yield configuration(model, host, [], [], [])
     for (const { operation } of heads) {
       for (const ago of offsets) {
         if (!canBeOutstanding(model, host, operation, ago)) continue
-        for (const flags of startedFlags([operation], residents)) {
+        for (const flags of startedFlags([operation], 1)) {
           yield configuration(model, host, [operation], [ago], flags)
         }
       }

@@ -5,6 +5,8 @@
 export interface Progress {
   /** Offers a new line. The function is called only if the line is really drawn. */
   update(line: () => string): void
+  /** A line that stays, for what belongs neither in the report nor among its bytes: times. */
+  note(line: string): void
   /** Removes the live line, so that what follows starts on a clean one. */
   done(): void
 }
@@ -18,7 +20,7 @@ export interface ProgressStream {
 const liveIntervalMs = 100
 const lineIntervalMs = 5000
 
-const silent: Progress = { update: () => {}, done: () => {} }
+const silent: Progress = { update: () => {}, note: () => {}, done: () => {} }
 
 /** `nowMs` is injected so that tests need not wait. */
 export const createProgress = ({
@@ -47,6 +49,10 @@ function liveLine(stream: ProgressStream, nowMs: () => number): Progress {
       const text = line().replaceAll('\n', ' ')
       stream.write(`\r\u001b[2K${text.slice(0, (stream.columns ?? 80) - 1)}`)
     },
+    note: (line) => {
+      stream.write(`${visible ? '\r\u001b[2K' : ''}${line}\n`)
+      visible = false
+    },
     done: () => {
       if (visible) stream.write('\r\u001b[2K')
       visible = false
@@ -65,6 +71,7 @@ function plainLines(stream: ProgressStream, nowMs: () => number): Progress {
       writtenAt = now
       stream.write(`${line().replaceAll('\n', ' ')}\n`)
     },
+    note: (line) => void stream.write(`${line}\n`),
     done: () => {},
   }
 }

@@ -142,8 +142,10 @@ async function load(file: string): Promise<Record<string, unknown>> {
     const { code, message } = error as { code?: unknown; message?: unknown }
     const isOurs = error instanceof PpcheckError || /^PPC\d+$/.test(String(code))
     if (isOurs) throw new PpcheckError(code as PpcheckError['code'], `${file}: ${message}`)
-    const [line] = String(message ?? error).split('\n')
-    return fail('PPC111', `${file} does not load: ${line}`)
+    const [line, ...more] = String(message ?? error).split('\n')
+    const position = /:(\d+):\d+\)?\s*$/m.exec(more.join('\n'))
+    const where = position === null ? '' : ` (line ${position[1]})`
+    return fail('PPC111', `${file} does not load: ${line.trim()}${where}`)
   }
 }
 

@@ -27,14 +27,19 @@ export function scopeText(scope: Scope): string {
   }
 }
 
-/** The process's exit code for a list of verdicts: a deadlock outweighs everything else. */
+/** The exit code of broken properties: a deadlock outweighs everything else. */
+export function exitCodeOfBroken(broken: readonly PropertyId[]): ExitCode {
+  if (broken.includes('P1') || broken.includes('P10')) return exitCodes.deadlock
+  if (broken.includes('P6')) return exitCodes.livelock
+  return broken.length > 0 ? exitCodes.violated : exitCodes.holds
+}
+
+/** The process's exit code for a list of verdicts. */
 export function exitCodeOf(verdicts: readonly Verdict[], requireExhaustive: boolean): ExitCode {
-  const violated = new Set<PropertyId>(
-    verdicts.flatMap(({ counterexamples }) => counterexamples.map(({ property }) => property)),
+  const broken = verdicts.flatMap(({ counterexamples }) =>
+    counterexamples.map(({ property }) => property),
   )
-  if (violated.has('P1') || violated.has('P10')) return exitCodes.deadlock
-  if (violated.has('P6')) return exitCodes.livelock
-  if (violated.size > 0) return exitCodes.violated
+  if (broken.length > 0) return exitCodeOfBroken(broken)
   const short = verdicts.some(({ outcome }) => outcome === 'inconclusive')
   return short && requireExhaustive ? exitCodes.inconclusive : exitCodes.holds
 }
@@ -54,7 +59,10 @@ const propertyText = (id: PropertyId): string =>
 export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
   const lines: string[] = []
   const broken = new Set(verdict.counterexamples.map(({ property }) => property))
-  for (const id of broken) lines.push(`${paint.red.bold('VIOLATED')} ${propertyText(id)}`)
+  for (const id of broken) {
+    const [first, ...rest] = wrapped(`VIOLATED ${propertyText(id)}`, tableWidth)
+    lines.push(first.replace('VIOLATED', paint.red.bold('VIOLATED')), ...rest)
+  }
   if (verdict.outcome === 'holds') {
     lines.push(`${paint.green.bold('HOLDS')}    ${verdict.properties.join(' ')}`)
   }
@@ -67,21 +75,22 @@ export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
   return lines
 }
 
+/** What is told of a counterexample; a replay knows nothing of how short it is. */
+export type Told = Pick<Counterexample, 'property' | 'findings' | 'choices'> &
+  Partial<Pick<Counterexample, 'shortest'>>
+
 /** A counterexample: story, cycle, table, replay line, hazard and fix. */
 export function counterexampleText(
   paint: ChalkInstance,
-  counterexample: Counterexample,
+  counterexample: Told,
   explanation: Explanation,
   replayLine: string,
 ): string[] {
   const { story, cycle, table, standing, hazard } = explanation
-  const length = counterexample.choices.length
-  const shortest = counterexample.shortest ? 'the fewest that lead here' : 'not known to be fewest'
-  const lines = [
-    '',
-    paint.bold(`How ${counterexample.property} breaks (${length} choices, ${shortest})`),
-    ...wrapped(story, tableWidth),
-  ]
+  const { property: broken, choices, shortest } = counterexample
+  const known = shortest ? ', the fewest that lead here' : ', not known to be the fewest'
+  const length = `${choices.length} choices${shortest === undefined ? '' : known}`
+  const lines = ['', paint.bold(`How ${broken} breaks (${length})`), ...wrapped(story, tableWidth)]
   for (const { property, text } of counterexample.findings) {
     lines.push(...wrapped(`${property}: ${text}`, tableWidth))
   }
@@ -122,7 +131,11 @@ function wrapped(text: string, width: number): string[] {
 
 /** The table, with as many of its last columns as fit; the wedge is always shown. */
 export function tableText(paint: ChalkInstance, table: Explanation['table']): string[] {
-  const { columns, rows } = table
+  const { columns } = table
+  const cellMax = tableWidth - 'rank'.length - 2
+  const rows = table.rows.map((row) =>
+    row.map((text) => (text.length > cellMax ? `${text.slice(0, cellMax - 1)}…` : text)),
+  )
   const widths = columns.map((name, column) =>
     Math.max(name.length, ...rows.map((row) => row[column].length)),
   )
@@ -140,6 +153,15 @@ export function tableText(paint: ChalkInstance, table: Explanation['table']): st
   return [
     paint.dim(lineOf('rank', columns, true)),
     ...rows.map((row, rank) => lineOf(String(rank), row, false)),
-    paint.dim('     ▸ starts, ✓ completes, ↻ spins in the end, ✗ cannot start; (n) is the step'),
+    paint.dim('▸ starts, ✓ completes, ↻ spins in the end, ✗ cannot start; (n) is the step'),
+    ...leftOut(columns[first]).map((line) => paint.dim(line)),
   ]
+}
+
+/** `t21` is the first column shown: what came before is named, so that nobody takes it for all. */
+function leftOut(firstColumn: string): string[] {
+  const before = Number(/^t(\d+)$/.exec(firstColumn)?.[1] ?? 1) - 1
+  if (before < 1) return []
+  const what = before === 1 ? 'column t1 is' : `columns t1 to t${before} are`
+  return [`${what} left out; replay with --step lists every event`]
 }

@@ -7,6 +7,7 @@ import { replay } from '../../sim/replay.ts'
 import { decodeSchedule } from '../../sim/schedule.ts'
 import type { CheckProgress, Counterexample, Verdict } from '../../sim/search/check.ts'
 import { fail } from '../../spec/error.ts'
+import type { Scenario } from '../../spec/scenario.ts'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -25,6 +26,7 @@ export async function run(invocation: Invocation): Promise<Report> {
   const files = checkpointFiles(options, named.length)
   if (options.save !== undefined) checkTarget(options.save, '--save')
   const signal = invocation.interruptSignal()
+  const elapsed = new Map<number, number>()
   const verdicts = await checkAll(
     named.map(({ scenario }) => ({ scenario, options: checkOptions(options), files })),
     {
@@ -33,19 +35,35 @@ export async function run(invocation: Invocation): Promise<Report> {
       ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
       onProgress: (job, state, elapsedMs) =>
         progress.update(() => progressText(named[job].scenario.name, state, elapsedMs)),
+      onDone: (job, elapsedMs) => elapsed.set(job, elapsedMs),
     },
   )
-  if (options.save !== undefined) saveFirst(options.save, named, verdicts)
+  named.forEach(({ scenario }, job) => {
+    progress.note(`${scenario.name}: ${((elapsed.get(job) ?? 0) / 1000).toFixed(2)} s`)
+  })
+  const interrupted = signal.aborted
+  const saved = options.save !== undefined && saveFirst(options.save, named, verdicts, options)
+  const result: Result = { named, verdicts, options, interrupted, saved }
   const code = exitCodeOf(verdicts, options.require === 'exhaustive')
   return {
     command: 'explore',
-    exitCode: signal.aborted ? exitCodes.interrupted : code,
+    exitCode: interrupted ? exitCodes.interrupted : code,
     data: {
       seed: seedOf(options),
-      verdicts: verdicts.map((verdict, index) => verdictData(named[index], verdict, options)),
+      interrupted,
+      verdicts: verdicts.map((verdict, index) => verdictData(named[index], verdict)),
     },
-    text: (paint) => reportText(paint, named, verdicts, options),
+    text: (paint) => reportText(paint, result),
   }
+}
+
+interface Result {
+  readonly named: readonly NamedScenario[]
+  readonly verdicts: readonly Verdict[]
+  readonly options: OptionValues
+  readonly interrupted: boolean
+  /** Was there a violation to save, and was it asked for? */
+  readonly saved: boolean
 }
 
 const seedOf = (options: OptionValues): number => Number((options.seed ?? 1n) & 0xffffffffn)
@@ -89,15 +107,15 @@ function saveFirst(
   file: string,
   named: readonly NamedScenario[],
   verdicts: readonly Verdict[],
-): void {
+  options: OptionValues,
+): boolean {
   const index = verdicts.findIndex(({ counterexamples }) => counterexamples.length > 0)
-  if (index < 0) return
+  if (index < 0) return false
   const { scenario } = named[index]
   const { schedule } = verdicts[index].counterexamples[0]
-  writeFileAtomically(
-    file,
-    traceText(replay(scenario, decodeSchedule(scenario, schedule)), schedule),
-  )
+  const trace = replay(scenario, decodeSchedule(scenario, schedule))
+  writeFileAtomically(file, traceText(trace, schedule, seedOf(options)))
+  return true
 }
 
 const explanationOf = ({ scenario }: NamedScenario, { schedule }: Counterexample) =>
@@ -106,7 +124,7 @@ const explanationOf = ({ scenario }: NamedScenario, { schedule }: Counterexample
 const replayLine = ({ words }: NamedScenario, { schedule }: Counterexample): string =>
   ['npx ppcheck replay', quoted(schedule), ...words].join(' ')
 
-function verdictData(named: NamedScenario, verdict: Verdict, options: OptionValues) {
+function verdictData(named: NamedScenario, verdict: Verdict) {
   const { counterexamples, bytes: _bytes, ...rest } = verdict
   return {
     scenario: named.scenario.name,
@@ -116,24 +134,41 @@ function verdictData(named: NamedScenario, verdict: Verdict, options: OptionValu
       ...explanationOf(named, counterexample),
       replay: replayLine(named, counterexample),
     })),
-    seed: seedOf(options),
   }
 }
 
-function reportText(
-  paint: ChalkInstance,
-  named: readonly NamedScenario[],
-  verdicts: readonly Verdict[],
-  options: OptionValues,
-): string {
+/** What the verdict assumes; what is at its usual value of "off" is left out. */
+function assumptionsText({ topology, device, faults }: Scenario): string {
+  const { residentCollectives, launchOrder, hardwareQueues, eager, moduleLoading } = device
+  const kinds = [...new Set(faults.map(({ kind }) => kind))].join(', ')
+  return [
+    `pp ${topology.pp}`,
+    `window ${topology.window}`,
+    `${residentCollectives} resident`,
+    `launch order ${launchOrder}`,
+    ...(hardwareQueues > 0 ? [`${hardwareQueues} hardware queues`] : []),
+    ...(eager > 0 ? [`eager ${eager}`] : []),
+    ...(moduleLoading === 'lazy' ? ['lazy module loading'] : []),
+    ...(kinds === '' ? [] : [`faults ${kinds}`]),
+  ].join(', ')
+}
+
+function reportText(paint: ChalkInstance, result: Result): string {
+  const { named, verdicts, options, interrupted, saved } = result
   const lines = [`seed     ${seedOf(options)}`]
+  const isStopped = verdicts.some(({ scope }) => 'reason' in scope && scope.reason === 'stopped')
+  if (interrupted || isStopped) {
+    const by = interrupted ? 'Ctrl-C' : '--time-limit'
+    lines.push(paint.yellow(`stopped  by ${by}; this report is partial`))
+  }
+  if (options.save !== undefined) {
+    lines.push(`trace    ${saved ? `saved as ${options.save}` : 'nothing to save: no violation'}`)
+  }
   verdicts.forEach((verdict, index) => {
     const { scenario } = named[index]
-    const { topology, device } = scenario
     lines.push(
       '',
-      paint.bold(`${scenario.name}: pp ${topology.pp}, window ${topology.window}, `) +
-        `${device.residentCollectives} resident, launch order ${device.launchOrder}`,
+      `${paint.bold(scenario.name)}: ${assumptionsText(scenario)}`,
       ...verdictHead(paint, verdict),
     )
     for (const counterexample of verdict.counterexamples) {

@@ -49,3 +49,17 @@ test('quiet is silent', () => {
   progress.done()
   expect(written).toEqual([])
 })
+
+test('a note stays on both kinds of stream, on a line of its own, and not when quiet', () => {
+  const live = setUp({ isTTY: true })
+  live.progress.update(() => 'half way')
+  live.progress.note('done in 1 s')
+  live.progress.done()
+  expect(live.written.slice(1)).toEqual(['\r\u001b[2Kdone in 1 s\n'])
+  const plain = setUp({})
+  plain.progress.note('done in 1 s')
+  expect(plain.written).toEqual(['done in 1 s\n'])
+  const quiet = setUp({}, true)
+  quiet.progress.note('done in 1 s')
+  expect(quiet.written).toEqual([])
+})

@@ -79,7 +79,7 @@ describe('explore', () => {
     const budget = [...small, '--max-states', '500']
     const { status, stdout } = ppcheck(...budget)
     expect(status).toBe(0)
-    expect(stdout).toMatch(/UNDECIDED[^]*bounded: state budget reached/)
+    expect(stdout).toMatch(/UNDECIDED[\s\S]*bounded: state budget reached/)
     expect(ppcheck(...budget, '--require', 'exhaustive').status).toBe(5)
   })
 

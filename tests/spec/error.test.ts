@@ -29,6 +29,7 @@ test('exit codes follow from the kind of error', () => {
     [new PpcheckError('PPC201', ''), 2],
     [new PpcheckError('PPC301', ''), 2],
     [new PpcheckError('PPC302', ''), 6],
+    [new PpcheckError('PPC305', ''), 6],
     [new PpcheckError('PPC401', ''), 7],
     [new InternalError(''), 70],
     [new TypeError(''), 70],

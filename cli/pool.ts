@@ -71,6 +71,7 @@ export async function checkAll(jobs: readonly Job[], options: PoolOptions): Prom
   const wanted = options.workers === 'auto' ? availableParallelism() : options.workers
   const flag = new SharedArrayBuffer(4)
   const stop = (): void => void Atomics.store(new Int32Array(flag), 0, 1)
+  if (options.signal?.aborted) stop()
   options.signal?.addEventListener('abort', stop)
   const timer =
     options.timeLimitMs === undefined ? undefined : setTimeout(stop, options.timeLimitMs)
@@ -143,8 +144,13 @@ function runWorker(
     })
     worker.on('error', (error) => {
       const isMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-      reject(isMemory ? new PpcheckError('PPC205', 'the search ran out of memory') : error)
+      reject(isMemory ? outOfMemory() : error)
     })
+    // After the last result this changes nothing; before it, nobody may wait for ever.
+    worker.on('exit', () => reject(new InternalError('a search thread ended without a result')))
     more()
   })
 }
+
+const outOfMemory = (): PpcheckError =>
+  new PpcheckError('PPC205', 'the search ran out of memory', 'bound it with --max-states')

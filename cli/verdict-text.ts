@@ -55,6 +55,9 @@ export const spaced = (count: number): string => String(count).replace(/\B(?=(\d
 const propertyText = (id: PropertyId): string =>
   `${id} ${properties[id].name}: ${properties[id].says}`
 
+/** Was everything in the scope looked at, also after a violation (`--continue`)? */
+const isComplete = ({ kind }: Scope): boolean => kind === 'exhaustive' || kind === 'steps'
+
 /** The head of a verdict: outcome and scope. */
 export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
   const lines: string[] = []
@@ -71,7 +74,12 @@ export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
       `${paint.yellow.bold('UNDECIDED')} no violation so far of ${verdict.properties.join(' ')}`,
     )
   }
-  lines.push(`scope    ${scopeText(verdict.scope)}`, `search   ${figuresText(verdict)}`)
+  const others = verdict.properties.filter((property) => !broken.has(property))
+  if (verdict.outcome === 'violated' && isComplete(verdict.scope) && others.length > 0) {
+    lines.push(`${paint.green.bold('HOLDS')}    ${others.join(' ')}`)
+  }
+  const limit = broken.size > 0 && isComplete(verdict.scope) ? ', up to each violation' : ''
+  lines.push(`scope    ${scopeText(verdict.scope)}${limit}`, `search   ${figuresText(verdict)}`)
   return lines
 }
 
@@ -89,9 +97,12 @@ export function counterexampleText(
   const { story, cycle, table, standing, hazard } = explanation
   const { property: broken, choices, shortest } = counterexample
   const known = shortest ? ', the fewest that lead here' : ', not known to be the fewest'
-  const length = `${choices.length} choices${shortest === undefined ? '' : known}`
+  const count = choices.length === 1 ? '1 choice' : `${choices.length} choices`
+  const length = `${count}${shortest === undefined ? '' : known}`
   const lines = ['', paint.bold(`How ${broken} breaks (${length})`), ...wrapped(story, tableWidth)]
   for (const { property, text } of counterexample.findings) {
+    // The story of a violation that is no wedge is the finding itself.
+    if (story.toLowerCase().startsWith(text.toLowerCase())) continue
     lines.push(...wrapped(`${property}: ${text}`, tableWidth))
   }
   if (cycle.length > 0) {

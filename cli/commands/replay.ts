@@ -121,7 +121,7 @@ function textOf(
     lines.push(paint.yellow(`${trace.choicesLeft} choices of the schedule were never asked for`))
   }
   for (const difference of differences) lines.push(paint.red(difference))
-  if (trace.findings.length === 0) return [...lines, 'no property is broken'].join('\n')
+  if (trace.findings.length === 0) return [...lines, 'no property is broken in this run'].join('\n')
   const { choices } = decodeSchedule(trace.scenario, schedule)
   const { findings } = trace
   const told = { property: findings[0].property, findings, choices }

@@ -81,6 +81,7 @@ describe('a file of several scenarios', () => {
     expect(stdout.indexOf('stabilized: pp 2')).toBeLessThan(stdout.indexOf('capped: pp 3'))
     expect(stdout).toContain('list.protocol.ts#2\n')
     expect(paste(stdout).status).toBe(3)
+    expect(ppcheck('explore', 'list.protocol.ts', '--workers', '1').stdout).toBe(stdout)
   })
 
   test('#name chooses one', () => {
@@ -109,6 +110,15 @@ test('five ranks fit in 100 columns, and what is left out of the table is said',
   const head = lines.findIndex((line) => line.startsWith('rank  t'))
   const at = lines[head].indexOf('wedge')
   for (const row of lines.slice(head + 1, head + 6)) expect(row[at]).toMatch(/[✗↻–]/)
+})
+
+test('--continue says what else breaks and what holds, up to each violation', () => {
+  const { status, stdout } = ppcheck('explore', 'fixed-four', '--pp', '2', '--continue')
+  expect(status).toBe(3)
+  expect(stdout).toMatch(/\nVIOLATED P1 .*\n(.*\n)*VIOLATED P11 /)
+  expect(stdout).toMatch(/\nHOLDS {4}P2 P3 P4 P5 P6 P7 P8 P9 P10 P12\n/)
+  expect(stdout).toContain('scope    exhaustive — any run length, up to each violation\n')
+  expect(stdout).toMatch(/\nHow P11 breaks \(\d+ choices?, /)
 })
 
 test('a time limit ends with a report that says so', () => {

@@ -181,7 +181,8 @@ function hazardOf(
       : h5
   }
   if (graph) return h5
-  const ahead = world.scenario.topology.window > world.pp
+  // A run that never had more than pp steps in flight is also one of the capped engine.
+  const ahead = mostInFlight(trace) > world.pp
   const places = /places|only place/.test(names)
   if (places && ahead) {
     return {
@@ -201,6 +202,16 @@ function hazardOf(
         fix: 'move the token payloads to a CPU transport, or fix the launch order',
       }
     : undefined
+}
+
+function mostInFlight({ events }: Trace): number {
+  let inFlight = 0
+  let most = 0
+  for (const { text } of events) {
+    if (text.startsWith('engine dispatches')) most = Math.max(most, ++inFlight)
+    if (text.startsWith('engine retires')) inFlight--
+  }
+  return most
 }
 
 const h5: Hazard = {

@@ -8,7 +8,7 @@ import { fail, PpcheckError } from '../spec/error.ts'
 import { defineProtocol } from '../spec/program.ts'
 import { type PropertyId, properties, propertyIds } from '../spec/properties.ts'
 import type { FieldOverrides } from '../spec/protocols/index.ts'
-import { fieldScenario, variantNames } from '../spec/protocols/index.ts'
+import { batchChoices, fieldScenario, variantNames, variants } from '../spec/protocols/index.ts'
 import {
   type BatchInput,
   defineScenario,
@@ -217,7 +217,8 @@ function fromVariant(options: OptionValues): NamedScenario {
   if (variant === undefined) {
     fail('PPC105', 'nothing to check: give --variant or a protocol file', variantNames.join(', '))
   }
-  if (!variantNames.includes(variant)) {
+  const chosen = variants.find(({ id }) => id === variant)
+  if (chosen === undefined) {
     failUnknown('variant', variant, variantNames, { where: '--variant' })
   }
   checkPp(options)
@@ -243,7 +244,7 @@ function fromVariant(options: OptionValues): NamedScenario {
     device: deviceFrom(options),
     workload: {
       steps: options.steps ?? 0,
-      choices: [{ requests }, { requests, mask: 'empty' }, { requests, proposal: false }],
+      choices: batchChoices(chosen, requests),
     },
     faults: options.faults === undefined ? [] : faultsFrom(options.faults),
     ...(wanted === undefined ? {} : { properties: wanted }),

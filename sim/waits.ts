@@ -229,7 +229,7 @@ function engineWaiter(
   const targets = replies.map((id, i) => (found.has(id) ? id : `host ${world.replyRanks[i]}`))
   return {
     ...base,
-    why: `has ${inFlight} steps in flight and waits for step ${oldest}`,
+    why: `has ${inFlight} ${inFlight === 1 ? 'step' : 'steps'} in flight and waits for step ${oldest}`,
     waitsFor: targets,
   }
 }

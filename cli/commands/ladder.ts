@@ -18,7 +18,7 @@ import type { Verdict } from '../../sim/search/check.ts'
 import { fail } from '../../spec/error.ts'
 import type { PropertyId } from '../../spec/properties.ts'
 import { properties } from '../../spec/properties.ts'
-import { fieldScenario, ladder as rungs } from '../../spec/protocols/index.ts'
+import { batchChoices, fieldScenario, ladder as rungs } from '../../spec/protocols/index.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -198,7 +198,7 @@ function cellsOf(assumption: Assumption, pp: number, options: OptionValues): Cel
         : {
             workload: {
               steps: options.steps,
-              choices: [{}, { mask: 'empty' }, { proposal: false }],
+              choices: batchChoices(rungs[rung]),
             },
           }),
     }),

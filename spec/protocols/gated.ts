@@ -1,12 +1,13 @@
-// Beside the ladder: the unmodified, symmetric schedule of Model Runner V2, in which both sides
-// gate on the same mask and on whether a proposal was made. A negative control: it must not
-// deadlock where devices have room, whatever the window.
+// Beside the ladder: the unmodified, symmetric schedule of Model Runner V2, in which both sides gate
+// on their own mask and a proposal is made whenever the mask is not empty. A negative control: it
+// must not deadlock where devices have room, whatever the window. Should a proposal be skipped, the
+// root sends no drafts and the receivers still expect them: `explore` finds that as P2 if asked.
 
 import { reportDefaults, type Variant } from './variant.ts'
 
 export const gated: Variant = {
   id: 'gated',
-  summary: 'both sides gate by the mask; eager drafts; no header; window pp + 1',
+  summary: 'both sides gate by their mask; eager drafts; no header; window pp + 1',
   rung: undefined,
   switches: {
     ...reportDefaults,
@@ -17,4 +18,5 @@ export const gated: Variant = {
   },
   window: 'pp+1',
   field: undefined,
+  skipsProposals: false,
 }

@@ -1,7 +1,7 @@
 // All built-in variants, and the scenario that the field report's engine makes of one.
 
 import { fail } from '../error.ts'
-import type { Scenario, ScenarioInput } from '../scenario.ts'
+import type { BatchInput, Scenario, ScenarioInput } from '../scenario.ts'
 import { defineScenario } from '../scenario.ts'
 import { maxConcurrentBatches } from '../window.ts'
 import { capped } from './capped.ts'
@@ -71,14 +71,19 @@ export function fieldScenario(id: string, overrides: FieldOverrides = {}): Scena
       drafts: overrides.drafts ?? 5,
     },
     device: overrides.device,
-    workload: overrides.workload ?? {
-      choices: [{}, { mask: 'empty' }, { proposal: false }],
-    },
+    workload: overrides.workload ?? { choices: batchChoices(variant) },
     faults: overrides.faults,
     ...(overrides.faultsMax === undefined ? {} : { faultsMax: overrides.faultsMax }),
     ...(properties === undefined ? {} : { properties }),
   })
 }
+
+/** What any step's batch may be, with so many rows. */
+export const batchChoices = (variant: Variant, requests = 1): BatchInput[] => [
+  { requests },
+  { requests, mask: 'empty' },
+  ...(variant.skipsProposals === false ? [] : [{ requests, proposal: false }]),
+]
 
 /** The window that vLLM's rule gives the variant's engine. */
 const windowOf = (variant: Variant, pp: number): number =>

@@ -14,6 +14,8 @@ export interface Variant {
   readonly window: 'pp' | 'pp+1'
   /** What eight GPUs showed in the end. */
   readonly field: 'wedge' | 'clean' | undefined
+  /** May the speculator skip a proposal? On by default: the report's engine does it. */
+  readonly skipsProposals?: boolean
 }
 
 /** What all variants of the ladder share: the report's engine. */

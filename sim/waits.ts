@@ -223,13 +223,14 @@ function engineWaiter(
 ): Waiter {
   const inFlight = world.inFlight(state[0])
   const oldest = dispatched - inFlight
+  const steps = inFlight === 1 ? '1 step' : `${inFlight} steps`
   const base = { id: 'engine', rank: undefined, what: 'the engine', spins: false }
   if (inFlight === 0) return { ...base, why: 'is idle', waitsFor: [] }
   const replies = world.replyRanks.map((rank) => `work ${rank} reply ${oldest}`)
   const targets = replies.map((id, i) => (found.has(id) ? id : `host ${world.replyRanks[i]}`))
   return {
     ...base,
-    why: `has ${inFlight} ${inFlight === 1 ? 'step' : 'steps'} in flight and waits for step ${oldest}`,
+    why: `has ${steps} in flight and waits for step ${oldest}`,
     waitsFor: targets,
   }
 }

@@ -1,7 +1,8 @@
-// Beside the ladder: the unmodified, symmetric schedule of Model Runner V2. Both sides gate on their
-// own mask, and a proposal is made whenever the mask is not empty. A negative control: it must not
-// deadlock where devices have room, whatever the window. Should a proposal be skipped, the root
-// sends no drafts and the receivers still expect them: `explore` finds that as P2 if asked.
+// Beside the ladder: the unmodified, symmetric schedule of Model Runner V2. Both sides gate on
+// their own mask, and a proposal is made whenever the mask is not empty. A negative control: it
+// must not deadlock where devices have room, whatever the window. Should a proposal be skipped,
+// the root sends no drafts and the receivers still expect them: `explore` finds that as P2 if
+// asked.
 
 import { reportDefaults, type Variant } from './variant.ts'
 

@@ -6,6 +6,6 @@ export default defineConfig({
     include: ['tests/**/*.test.ts'],
     // Two workers fit the small machines this is checked on; exploration tests are CPU-bound.
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 120_000,
   },
 })

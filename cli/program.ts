@@ -72,7 +72,7 @@ function buildProgram(
   for (const declaration of commands) {
     const command = program.command(declaration.name).summary(declaration.summary)
     command.description(sentence(declaration.summary))
-    if (declaration.arguments !== undefined) command.argument(declaration.arguments)
+    if (declaration.arguments !== undefined) command.arguments(declaration.arguments)
     configure(command, program)
     for (const [key, spec] of optionEntries) {
       if (takes(spec, declaration.name)) command.addOption(commanderOption(key, spec))

@@ -1,7 +1,7 @@
 // From the command line to scenarios: a built-in variant with its switches, or a user's protocol
 // file with what the command line overrides. Also the way back: the options that name a scenario.
 
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fail, PpcheckError } from '../spec/error.ts'
@@ -82,6 +82,7 @@ async function fromArgument(argument: string, options: OptionValues): Promise<Na
     if (/[./]/.test(file)) fail('PPC109', `cannot read ${file}: there is no such file`)
     failUnknown('scenario or variant', file, variantNames)
   }
+  if (statSync(file).isDirectory()) fail('PPC109', `cannot read ${file}: it is a folder`)
   for (const key of switchNames) {
     if (options[key] === undefined) continue
     const flag = flagName(optionTable[key])
@@ -102,7 +103,12 @@ function chosenFrom(
   file: string,
   selector: string | undefined,
 ): (readonly [value: unknown, address: string])[] {
-  const [, name = '', digits] = /^(.*?)\.?(\d+)?$/.exec(selector ?? '') ?? []
+  if (selector === '') fail('PPC111', `${file}# names no export`)
+  // An export of exactly this name wins: names may end in digits.
+  const isExact = selector !== undefined && Object.hasOwn(exported, selector)
+  const [, name = '', digits] = isExact
+    ? ['', selector]
+    : (/^(.*?)\.?(\d+)?$/.exec(selector ?? '') ?? [])
   const chosen = name === '' ? exported['default'] : exported[name]
   if (chosen === undefined) {
     const names = Object.keys(exported).join(', ') || 'nothing'
@@ -135,17 +141,24 @@ async function load(file: string): Promise<Record<string, unknown>> {
     // Without a default export there is none: jiti would otherwise offer the whole module as one.
     interopDefault: false,
   })
+  // A file that ends the process would end it with "all properties hold".
+  const { exit } = process
+  process.exit = () => {
+    throw new Error('it calls process.exit')
+  }
   try {
     return await jiti.import<Record<string, unknown>>(resolve(file))
   } catch (error) {
     // The file has its own copy of the class where it was loaded by jiti: the code tells.
-    const { code, message } = error as { code?: unknown; message?: unknown }
+    const { code, message } = Object(error) as { code?: unknown; message?: unknown }
     const isOurs = error instanceof PpcheckError || /^PPC\d+$/.test(String(code))
     if (isOurs) throw new PpcheckError(code as PpcheckError['code'], `${file}: ${message}`)
     const [line, ...more] = String(message ?? error).split('\n')
     const position = /:(\d+):\d+\)?\s*$/m.exec(more.join('\n'))
     const where = position === null ? '' : ` (line ${position[1]})`
     return fail('PPC111', `${file} does not load: ${line.trim()}${where}`)
+  } finally {
+    process.exit = exit
   }
 }
 

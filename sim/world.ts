@@ -339,14 +339,7 @@ export class World {
       const rank = members[i]
       if ((this.ranks[rank].mask[state[at + 1 + rank]] & bits[i]) === 0) return false
     }
-    if (this.channels[channel].pair && !this.oneEachWay(state, at, channel)) return false
     return !this.mismatchHangs || this.mismatch(state, at, channel) === undefined
-  }
-
-  /** A pair matches only a send with a receive; two sends wait for each other. */
-  private oneEachWay(state: Int32Array, at: number, channel: number): boolean {
-    const [a, b] = this.channels[channel].members
-    return this.sends(state, at, channel, a) !== this.sends(state, at, channel, b)
   }
 
   private sends(state: Int32Array, at: number, channel: number, rank: number): boolean {
@@ -627,7 +620,10 @@ export class World {
   ): number {
     const { members, pair } = this.channels[channel]
     return pair
-      ? members.findIndex((rank) => this.sends(state, at, channel, rank))
+      ? Math.max(
+          0,
+          members.findIndex((rank) => this.sends(state, at, channel, rank)),
+        )
       : this.sourceAmong(channel, heads)
   }
 

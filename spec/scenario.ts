@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Batch } from './batch.ts'
 import { fullBatch } from './batch.ts'
 import { fail } from './error.ts'
-import type { Protocol } from './program.ts'
+import { checkRanks, defineProtocol, type Protocol } from './program.ts'
 import { propertyIds } from './properties.ts'
 
 const positive = z.int().min(1)
@@ -108,6 +108,7 @@ export function defineScenario(input: ScenarioInput): Scenario {
   if (input === null || typeof input !== 'object') fail('PPC202', 'a scenario must be an object')
   const { protocol, ...data } = input
   if (protocol === undefined) fail('PPC202', 'a scenario needs a protocol (defineProtocol)')
+  defineProtocol(protocol)
   const parsed = scenarioSchema.safeParse(data)
   if (!parsed.success) {
     const { issues } = parsed.error
@@ -117,6 +118,7 @@ export function defineScenario(input: ScenarioInput): Scenario {
     fail('PPC202', `scenario ${JSON.stringify(data.name ?? '')}: ${where}: ${issue.message}`)
   }
   const scenario = { ...parsed.data, protocol }
+  checkRanks(protocol, scenario.topology.pp)
   for (const fault of scenario.faults) {
     if (fault.rank !== 'any' && fault.rank >= scenario.topology.pp) {
       fail('PPC202', `faults: rank ${fault.rank} does not exist with pp ${scenario.topology.pp}`)

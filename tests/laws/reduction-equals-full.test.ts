@@ -165,7 +165,22 @@ const anyOperation: fc.Arbitrary<Operation> = fc.oneof(
   fc.constant(release('x')),
 )
 
-const anyProgram = fc.array(anyOperation, { maxLength: 4 })
+/** Drops what refers to nothing: such programs are refused (PPC201). */
+const referring = (operations: readonly Operation[]): Operation[] => {
+  const names = new Set(operations.flatMap((form) => ('name' in form ? [form.name] : [])))
+  const usesBuffer = operations.some(
+    (form) =>
+      ('reads' in form && form.reads?.includes('x')) ||
+      ('writes' in form && form.writes?.includes('x')),
+  )
+  return operations.filter((form) => {
+    if ('for' in form) return names.has(form.for.operation)
+    if (form.do === 'consume') return names.has('a')
+    return form.do !== 'release' || usesBuffer
+  })
+}
+
+const anyProgram = fc.array(anyOperation, { maxLength: 5 }).map(referring)
 
 const programScenarios = fc
   .record({

@@ -23,6 +23,7 @@ export const errorCodes = {
   PPC203: 'a header field does not fit its element type',
   PPC204: 'a batch, mask or payload has a shape that the protocol does not allow',
   PPC205: 'the model outgrew a packed representation',
+  PPC206: 'a scenario has a part that an export format does not say',
   PPC210: 'a machine has more local states than can be numbered',
   PPC211: 'a machine is not pure: the same event led to two different states',
   PPC212: 'a machine uses timers, spawned machines or inline functions as effects',

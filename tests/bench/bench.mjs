@@ -259,6 +259,7 @@ function growthSvg(points) {
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
     `font-family="sans-serif" font-size="12">` +
+    '<title>States over pipeline size</title>' +
     `<rect width="100%" height="100%" fill="#fff"/>${grid}` +
     `<polyline points="${path}" fill="none" stroke="#0a58ca" stroke-width="2"/>${labels}` +
     `<text x="${width / 2}" y="${height - 8}" text-anchor="middle">pipeline size (pp)</text>` +

@@ -1,7 +1,7 @@
 // Packs a rank's state into a string of 16-bit units and back. The string is both the key under
 // which the state is numbered and the only copy that is kept.
 
-import type { Note, RankState } from './rank-model.ts'
+import type { Arrival, Note, RankState } from './rank-model.ts'
 
 export interface RankCodec {
   readonly encode: (state: RankState) => string
@@ -9,6 +9,8 @@ export interface RankCodec {
 }
 
 const bias = 8
+/** A sender can be ahead of its receiver by as many steps as an RPC ring holds. */
+const agoBias = 1024
 
 export function createRankCodec(buffers: readonly string[]): RankCodec {
   let units = new Uint16Array(256)
@@ -44,7 +46,7 @@ export function createRankCodec(buffers: readonly string[]): RankCodec {
 
   const encode = (state: RankState): string => {
     length = 0
-    room(16 + state.rpc.length + 4 * state.arrived.length + state.released.length)
+    room(16 + state.rpc.length + 6 * state.arrived.length + state.released.length)
     put(state.host)
     put(state.flags | (state.skew << 8))
     put(state.rpc.length)
@@ -53,9 +55,16 @@ export function createRankCodec(buffers: readonly string[]): RankCodec {
     putEntries(state.cpu)
     putNotes(state.slots)
     putNotes(state.inbox)
-    room(2 + 4 * state.arrived.length + state.released.length)
+    room(2 + 6 * state.arrived.length + state.released.length)
     put(state.arrived.length)
-    for (const arrival of state.arrived) for (const value of arrival) put(value + bias)
+    for (const { channel, from, signature, ago, batch, skew } of state.arrived) {
+      put(channel)
+      put(from + bias)
+      put(signature)
+      put(ago + agoBias)
+      put(batch)
+      put(skew)
+    }
     for (const buffer of state.released) put(buffers.indexOf(buffer))
     return String.fromCharCode.apply(null, units.subarray(0, length) as unknown as number[])
   }
@@ -86,9 +95,16 @@ export function createRankCodec(buffers: readonly string[]): RankCodec {
     const cpu = takeEntries()
     const slots = takeNotes()
     const inbox = takeNotes()
-    const arrived = new Array<number[]>(take())
+    const arrived = new Array<Arrival>(take())
     for (let i = 0; i < arrived.length; i++) {
-      arrived[i] = [take() - bias, take() - bias, take() - bias, take() - bias]
+      arrived[i] = {
+        channel: take(),
+        from: take() - bias,
+        signature: take(),
+        ago: take() - agoBias,
+        batch: take(),
+        skew: take(),
+      }
     }
     const released: string[] = []
     while (at < key.length) released.push(buffers[take()])

@@ -69,10 +69,21 @@ export interface RankState {
   slots: Note[]
   /** Arrived payloads that differ from what this rank expects; bits: `differs`. */
   inbox: Note[]
-  /** Eager arrivals: payloads that the root sent ahead; [channel, signature, ago + 32]. */
-  arrived: number[][]
+  /** Payloads that a sender sent ahead, in order for each channel and sender. */
+  arrived: Arrival[]
   /** Buffers that have been released since they were last written. */
   released: string[]
+}
+
+/** A payload that was sent before its receiver asked for it (`eager`). */
+export interface Arrival {
+  readonly channel: number
+  readonly from: number
+  readonly signature: number
+  /** Steps before the receiver's current one; negative while the sender is ahead of it. */
+  readonly ago: number
+  readonly batch: number
+  readonly skew: number
 }
 
 /** In what an arrived payload differs from the receiver's own expectation. */
@@ -117,6 +128,8 @@ export interface RankModel {
   readonly head: (state: RankState, channel: number) => Head
   readonly isQuiet: (state: RankState) => boolean
   readonly awaitsRpc: (state: RankState) => boolean
+  /** The rank whose eager payload an operation takes by itself; −1 where it is matched. */
+  readonly arrivesFrom: (operation: CompiledOperation) => number
   /** The RPC ring towards this rank has no room: the engine blocks until it takes a call. */
   readonly isRpcFull: (state: RankState) => boolean
   /** Local operation index that the host stands at, or −1. */
@@ -144,6 +157,8 @@ export interface Delivery {
   readonly bits: number
   readonly text?: string
   readonly head?: Head
+  /** The rank that an eager arrival comes from. */
+  readonly from?: number
 }
 
 interface Context {
@@ -242,6 +257,24 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     return false
   }
 
+  /** Was this work launched before a wait of the same rank? Later work of its name is not meant. */
+  const isBefore = (entry: number, wait: number): boolean => {
+    const launchedAgo = entryAgo(entry) - operations[entryOp(entry)].stepsAgo
+    const waitsSince = entryAgo(wait)
+    return (
+      launchedAgo > waitsSince || (launchedAgo === waitsSince && entryOp(entry) < entryOp(wait))
+    )
+  }
+
+  /** Does a wait that was launched on a stream still wait for something? */
+  const holdsUp = (state: RankState, wait: number): boolean => {
+    const { waitsFor, waitsAgo } = operations[entryOp(wait)]
+    const ago = entryAgo(wait) + waitsAgo
+    const isMeant = (entry: number): boolean =>
+      entryAgo(entry) === ago && waitsFor.includes(entryOp(entry)) && isBefore(entry, wait)
+    return state.device.some(isMeant) || state.cpu.some(isMeant)
+  }
+
   /** Waits whose work is complete vanish at once, wherever they stand: an event stays recorded. */
   const settle = (state: RankState): void => {
     let again = true
@@ -249,9 +282,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
       again = false
       for (let i = 0; i < state.device.length; i++) {
         const entry = state.device[i]
-        const operation = operations[entryOp(entry)]
-        if (operation.kind !== 'wait') continue
-        if (isOutstanding(state, operation.waitsFor, entryAgo(entry) + operation.waitsAgo)) continue
+        if (operations[entryOp(entry)].kind !== 'wait' || holdsUp(state, entry)) continue
         state.device.splice(i, 1)
         i--
         again = true
@@ -280,15 +311,18 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     return true
   }
 
+  /** Streams share queues round-robin; threads and the reply are no streams of the device. */
+  const hardwareQueueOf = hardwareQueuesOf(streams, operations, hardwareQueues)
+
   /** False dependency: everything launched earlier into the same hardware queue has started. */
   const queueIsFree = (state: RankState, position: number): boolean => {
     if (hardwareQueues === 0) return true
-    const queue = operations[entryOp(state.device[position])].stream % hardwareQueues
+    const queue = hardwareQueueOf[operations[entryOp(state.device[position])].stream]
+    if (queue < 0) return true
     for (let i = 0; i < position; i++) {
       const earlier = state.device[i]
-      const { stream, kind } = operations[entryOp(earlier)]
-      if (kind === 'reply' || kind === 'thread-post') continue
-      if (stream % hardwareQueues === queue && !entryStarted(earlier)) return false
+      const { stream } = operations[entryOp(earlier)]
+      if (hardwareQueueOf[stream] === queue && !entryStarted(earlier)) return false
     }
     return true
   }
@@ -350,7 +384,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
           : yes
       case 'consume': {
         if (form.on !== 'host' || !hasSlot(state, operation.stepsAgo)) return yes
-        return isOutstanding(state, operation.waitsFor, operation.stepsAgo) ? 0 : yes
+        return isOutstanding(state, operation.waitsFor, state.slots[0].ago) ? 0 : yes
       }
       case 'rendezvous':
         return 1 << (events.meet + (meetingIndex.get(operation.channel) ?? 0))
@@ -389,20 +423,16 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
           ? 0
           : moves
       case 'reply':
-        return isOutstanding(state, operation.waitsFor, entryAgo(entry) + operation.waitsAgo)
-          ? 0
-          : 1 << events.retire
+        return holdsUp(state, entry) ? 0 : 1 << events.retire
       case 'transfer': {
         if (!entryStarted(entry)) {
           return mayStart(state, position) && queueIsFree(state, position) ? moves : 0
         }
         const channel = channelIndex[operation.channel]
-        if (eagerOf(operation.channel) === 0) return 1 << (events.match + channel)
-        if (isSource(operation)) return 1 << (events.match + channel)
+        const from = arrivesFrom(operation)
+        if (from < 0) return 1 << (events.match + channel)
         // With eager arrivals a receiver completes by itself once the root's payload is here.
-        return state.arrived.some(([c]) => c === operation.channel)
-          ? 1 << (events.arrive + channel)
-          : 0
+        return arrivalOf(state, operation.channel, from) >= 0 ? 1 << (events.arrive + channel) : 0
       }
       default:
         return 0
@@ -414,6 +444,21 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     if (form.do === 'send') return true
     return form.do === 'broadcast' && resolvePeer(form.root, rank, pp) === rank
   }
+
+  /** The rank whose payload an operation takes by itself once it is here; −1: it is matched. */
+  const arrivesFrom = ({ form, channel }: CompiledOperation): number => {
+    if (eagerOf(channel) === 0) return -1
+    const from =
+      form.do === 'receive'
+        ? resolvePeer(form.peer, rank, pp)
+        : form.do === 'broadcast'
+          ? resolvePeer(form.root, rank, pp)
+          : undefined
+    return from === undefined || from === rank ? -1 : from
+  }
+
+  const arrivalOf = (state: RankState, channel: number, from: number): number =>
+    state.arrived.findIndex((arrival) => arrival.channel === channel && arrival.from === from)
 
   const hasSlot = (state: RankState, ago: number): boolean =>
     state.slots.length > 0 && state.slots[0].ago >= ago
@@ -552,11 +597,14 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     }
     state.device = state.device.map(older)
     state.cpu = state.cpu.map(older)
-    state.slots = state.slots.map((note) => ({ ...note, ago: note.ago + 1 }))
+    state.slots = state.slots.map((note) => ({ ...note, ago: Math.min(agoMax, note.ago + 1) }))
     state.inbox = state.inbox
       .map((note) => ({ ...note, ago: note.ago + 1 }))
       .filter((note) => note.ago <= pp + 2)
-    state.arrived = state.arrived.map(([c, s, ago, b]) => [c, s, ago + 1, b])
+    state.arrived = state.arrived.map((arrival) => ({
+      ...arrival,
+      ago: Math.min(agoMax + 1, arrival.ago + 1),
+    }))
   }
 
   const perform = (
@@ -730,6 +778,14 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     const ago = entryAgo(entry)
     if (form.checks !== undefined) {
       for (const header of opsNamed(form.checks)) {
+        if (isOutstanding(state, [header], ago)) {
+          found.push({
+            property: 'P5',
+            text:
+              `rank ${rank} validates ${form.checks} of ${ago} steps ago before it has arrived: ` +
+              'it compares with what an earlier step left there',
+          })
+        }
         const bits = inboxBits(state, header, ago)
         if (!context.header.fails(header, operations, bits)) continue
         raiseAt(state, state.host, found, bits)
@@ -790,8 +846,13 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     delivery: Delivery,
   ): void => {
     if (delivery.head !== undefined) {
-      const { signature, back, batch } = delivery.head
-      state.arrived.push([channel, signature, back - 1 - stepsQueued(state) + 32, batch])
+      const { signature, back, batch, skew } = delivery.head
+      const { from = -1 } = delivery
+      const ago = back - 1 - stepsQueued(state)
+      // Senders do not wait for each other, so only the order of each one's payloads is kept.
+      state.arrived = [...state.arrived, { channel, from, signature, ago, batch, skew }].sort(
+        (a, b) => a.channel - b.channel || a.from - b.from,
+      )
       return
     }
     finishTransfer(state, channel, delivery.bits, found)
@@ -814,16 +875,10 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
 
   /** An eager payload that has arrived is compared when the receiver takes it. */
   const applyArrival = (state: RankState, channel: number, found: Finding[]): void => {
-    const index = state.arrived.findIndex(([c]) => c === channel)
-    const [[, signature, agoBiased, batch]] = state.arrived.splice(index, 1)
     const mine = head(state, channel)
-    const sent: Head = {
-      signature,
-      back: agoBiased - 32 + 1 + stepsQueued(state),
-      skew: 0,
-      batch,
-      op: -1,
-    }
+    const index = arrivalOf(state, channel, arrivesFrom(operations[mine.op]))
+    const [{ signature, ago, batch, skew }] = state.arrived.splice(index, 1)
+    const sent: Head = { signature, back: ago + 1 + stepsQueued(state), skew, batch, op: -1 }
     const outcome = context.header.compare(sent, mine)
     if (outcome.finding !== undefined) found.push(outcome.finding)
     finishTransfer(state, channel, outcome.bits, found)
@@ -902,6 +957,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
       state.arrived.length === 0 &&
       (state.flags & (flag.stalled | flag.dead)) === 0,
     awaitsRpc,
+    arrivesFrom,
     isRpcFull: (state) => stepsQueued(state) >= rpcRing,
     standsAt: (state) => (isFinal[state.host] ? -1 : opAt[state.host]),
     machineEvent: (before, event, after) => {
@@ -930,6 +986,18 @@ export function differenceText(bits: number): string {
   if (bits & differs.rows) words.push('other rows')
   if (bits & differs.requests) words.push('another number of requests')
   return words.join(' and ') || 'the same step'
+}
+
+function hardwareQueuesOf(
+  streams: readonly string[],
+  operations: readonly CompiledOperation[],
+  queueCount: number,
+): readonly number[] {
+  const threads = operations.flatMap(({ form }) => (isTransfer(form) ? [form.thread] : []))
+  let created = 0
+  return streams.map((stream) =>
+    stream === 'reply' || threads.includes(stream) ? -1 : created++ % Math.max(1, queueCount),
+  )
 }
 
 function batchNumber(context: unknown, batches: readonly Batch[]): number {

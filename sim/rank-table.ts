@@ -26,6 +26,8 @@ export class RankTable {
   readonly channelCount: number
   readonly tokenCount: number
   private readonly numbers = new Map<string, number>()
+  private readonly raisingEvents: number[] = []
+  private readonly mayRaise: boolean
   private readonly deliveries = new Map<number, number>()
   readonly violating: { next: number; findings: readonly Finding[] }[] = []
 
@@ -37,6 +39,12 @@ export class RankTable {
     this.succ = new Int32Array(growth * this.eventCount)
     this.heads = new Int32Array(growth * this.channelCount)
     this.tokens = new Int32Array(growth * this.tokenCount)
+    this.mayRaise = model.operations.some(
+      ({ form }) =>
+        form.do === 'check-header' ||
+        form.do === 'raise' ||
+        (form.do === 'consume' && form.checks !== undefined),
+    )
     this.intern(model.initial)
   }
 
@@ -101,6 +109,23 @@ export class RankTable {
     return result
   }
 
+  /** Which of these enabled local events of a state make the rank raise? */
+  raising(number: number, local: number): number {
+    if (!this.mayRaise) return 0
+    let known = this.raisingEvents[number]
+    if (known === undefined) {
+      known = 0
+      for (let bits = this.mask[number] & local; bits !== 0; bits &= bits - 1) {
+        const event = 31 - Math.clz32(bits & -bits)
+        const next = this.next(number, event)
+        const after = next >= 0 ? next : this.violating[-1 - next].next
+        if (this.attributes[after] & 4) known |= 1 << event
+      }
+      this.raisingEvents[number] = known
+    }
+    return known & local
+  }
+
   private settle(state: RankState, found: readonly Finding[]): number {
     const next = this.intern(state)
     if (found.length === 0) return next
@@ -133,10 +158,10 @@ export class RankTable {
   }
 
   /** An eager payload arrives before this rank has asked for it. */
-  arrive(number: number, channelIndex: number, head: Head): number {
+  arrive(number: number, channelIndex: number, head: Head, from: number): number {
     const found: Finding[] = []
     const event = this.model.events.match + channelIndex
-    const state = this.model.change(this.at(number), event, found, { bits: 0, head })
+    const state = this.model.change(this.at(number), event, found, { bits: 0, head, from })
     return this.settle(state, found)
   }
 }

@@ -12,7 +12,7 @@ import type { Finding } from './rank-model.ts'
 import type { Schedule } from './schedule.ts'
 import type { Closure } from './search/expander.ts'
 import { Expander } from './search/expander.ts'
-import { eventKind, kinds, World } from './world.ts'
+import { endlessPoll, eventKind, kinds, World } from './world.ts'
 
 /** One event of a run. */
 export interface TraceEvent {
@@ -145,10 +145,7 @@ export function replay(scenario: Scenario, schedule: Schedule): Trace {
   while (!ended) {
     const total = expander.choices(state, 0, buffer)
     if (total === 0 || world.onlyPolls(buffer, total)) {
-      const stop =
-        total === 0
-          ? (world.judgeStop(state, 0) ?? [])
-          : [{ property: 'P6' as const, text: 'a host polls for ever; nothing else can move' }]
+      const stop = total === 0 ? (world.judgeStop(state, 0) ?? []) : [endlessPoll]
       findings = wanted(stop)
       break
     }

@@ -53,6 +53,12 @@ export interface Violation {
 
 const unknown = 0
 
+/** What is wrong where nothing but missing polls is left. */
+export const endlessPoll: Finding = {
+  property: 'P6',
+  text: 'a host polls for ever for work that can no longer complete; nothing else can move',
+}
+
 /** Result of firing an event: nothing, or what it broke. */
 export type Fired = readonly Finding[] | undefined
 
@@ -333,7 +339,8 @@ export class World {
     const { members } = this.channels[channel]
     const bits = this.memberBits[channel]
     if (this.isEager(channel)) {
-      return this.eagerSource(state, at, channel) >= 0
+      if (this.eagerSource(state, at, channel) >= 0) return true
+      if (this.hasArrivals(state, at, channel)) return false
     }
     for (let i = 0; i < members.length; i++) {
       const rank = members[i]
@@ -363,14 +370,29 @@ export class World {
     for (let i = 0; i < members.length; i++) {
       const rank = members[i]
       if ((this.ranks[rank].mask[state[at + 1 + rank]] & bits[i]) === 0) continue
+      if (!this.isRooted(state, at, channel, rank)) continue
       const full = members.some((other) => {
         if (other === rank) return false
         const { arrived } = this.ranks[other].at(state[at + 1 + other])
-        return arrived.filter(([c]) => c === channel).length >= this.eager
+        const fromHere = arrived.filter((a) => a.channel === channel && a.from === rank)
+        return fromHere.length >= this.eager
       })
       if (!full) return rank
     }
     return -1
+  }
+
+  /** Has the operation at the head of a channel one sender? A collective of all has none. */
+  private isRooted(state: Int32Array, at: number, channel: number, rank: number): boolean {
+    const head = this.descriptorList[this.headOf(state, at, channel, rank)]
+    return this.ranks[rank].model.operations[head.op].form.do !== 'collective'
+  }
+
+  /** Is a payload on its way to some member? Then that member's position is before what follows. */
+  private hasArrivals(state: Int32Array, at: number, channel: number): boolean {
+    return this.channels[channel].members.some((rank) =>
+      this.ranks[rank].at(state[at + 1 + rank]).arrived.some((a) => a.channel === channel),
+    )
   }
 
   private headOf(state: Int32Array, at: number, channel: number, rank: number): number {
@@ -629,7 +651,9 @@ export class World {
 
   private match(state: Int32Array, at: number, channel: number): Fired {
     const { members } = this.channels[channel]
-    if (this.isEager(channel)) return this.matchEagerly(state, at, channel)
+    if (this.isEager(channel) && this.eagerSource(state, at, channel) >= 0) {
+      return this.matchEagerly(state, at, channel)
+    }
     const heads = members.map((rank) => this.headOf(state, at, channel, rank))
     const source = this.sourceOf(state, at, channel, heads)
     const bits = heads.map((head, i) => (i === source ? 0 : this.compareHeads(heads[source], head)))
@@ -672,7 +696,7 @@ export class World {
       const next =
         rank === source
           ? table.deliver(state[at + 1 + rank], index, 0)
-          : table.arrive(state[at + 1 + rank], index, head)
+          : table.arrive(state[at + 1 + rank], index, head, source)
       fired = this.land(state, at, rank, next) ?? fired
     }
     return fired

@@ -8,7 +8,7 @@ import { propertyIds } from '../../spec/properties.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding } from '../rank-model.ts'
 import { encodeSchedule, scenarioHash } from '../schedule.ts'
-import { eventKind, kinds, World } from '../world.ts'
+import { endlessPoll, eventKind, kinds, World } from '../world.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { Closure, Reduction } from './expander.ts'
 import { Expander } from './expander.ts'
@@ -291,10 +291,7 @@ class Check {
     total: number,
   ): readonly Finding[] | undefined {
     if (total === 0) return this.relevant(this.world.judgeStop(state, at) ?? [])
-    const text = 'a host polls for ever for work that can no longer complete; nothing else can move'
-    return this.world.onlyPolls(events, total)
-      ? this.relevant([{ property: 'P6', text }])
-      : undefined
+    return this.world.onlyPolls(events, total) ? this.relevant([endlessPoll]) : undefined
   }
 
   /**

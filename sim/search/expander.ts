@@ -42,6 +42,7 @@ export class Expander {
   private readonly engineFaults: number[] = []
   private readonly scratch: number[] = []
   private readonly ranksOf: number[] = []
+  private readonly keys: number[] = []
   /** Where an engine breaks its own window, the order of its events matters: no reduction there. */
   private readonly retireIsSafe: boolean
   private readonly readyMembers: Int32Array
@@ -122,6 +123,7 @@ export class Expander {
     into.findings = undefined
     if (this.reduction === 'none') return
     const { world } = this
+    if (world.isRaised(state, at)) return
     const { pp, ranks } = world
     let budget = closureMax
     for (let moved = true; moved; ) {
@@ -142,7 +144,7 @@ export class Expander {
           }
         }
         for (;;) {
-          const bits = table.mask[state[slot]] & safe.local[rank]
+          const bits = this.safeBits(safe, rank, state[slot])
           if (bits === 0) break
           const event = 31 - Math.clz32(bits & -bits)
           const next = table.next(state[slot], event)
@@ -180,13 +182,22 @@ export class Expander {
   }
 
   /**
+   * A rank's safe events, without those that make it raise: a raise ends the run, so it commutes
+   * with nothing. But it enables nothing either, so it is enough to raise when all else is done.
+   */
+  private safeBits(safe: SafeEvents, rank: number, number: number): number {
+    const table = this.world.ranks[rank]
+    const bits = table.mask[number] & safe.local[rank]
+    return bits === 0 ? 0 : bits & ~table.raising(number, this.world.localBits(rank))
+  }
+
+  /**
    * Looks up where a rank's safe local events lead, computing it once for each local state.
    * @returns how many events that are; −1 if one breaks a property (then go step by step).
    */
   private closeRank(safe: SafeEvents, rank: number, number: number): number {
     const table = this.world.ranks[rank]
-    const mask = safe.local[rank]
-    if ((table.mask[number] & mask) === 0) return 0
+    if (this.safeBits(safe, rank, number) === 0) return 0
     let closed = safe.closed[rank]
     if (number >= closed.length) {
       closed = enlarged(closed, Math.max(number + 1, table.count))
@@ -197,7 +208,7 @@ export class Expander {
     let current = number
     let steps = 0
     for (;;) {
-      const bits = table.mask[current] & mask
+      const bits = this.safeBits(safe, rank, current)
       if (bits === 0) break
       if (++steps > closureMax) throw new InternalError('safe events of a rank do not end')
       const next = table.next(current, 31 - Math.clz32(bits & -bits))
@@ -261,7 +272,7 @@ export class Expander {
       return count
     }
     const enabled = this.scratch
-    const total = world.enabledEvents(state, at, enabled)
+    const total = this.beforeRaising(state, at, enabled, world.enabledEvents(state, at, enabled))
     if (total <= 1) {
       for (let i = 0; i < total; i++) into[i] = enabled[i]
       return total
@@ -269,7 +280,28 @@ export class Expander {
     return this.smallestStubborn(state, at, enabled, total, into)
   }
 
-  /** Tries a stubborn set from every rank that has something enabled; the smallest wins. */
+  /** Leaves out the events that make a rank raise while anything else can move. */
+  private beforeRaising(state: Int32Array, at: number, events: number[], total: number): number {
+    const isRaising = (event: number): boolean => {
+      if (eventKind(event) !== kinds.local) return false
+      const [rank, own] = [(event & 0xffff) >> 5, event & 31]
+      const table = this.world.ranks[rank]
+      const raising = table.raising(state[at + 1 + rank], this.world.localBits(rank))
+      return (raising & (1 << own)) !== 0
+    }
+    const others = events.slice(0, total).filter((event) => !isRaising(event))
+    if (!others.some((event) => this.isKey(event))) return total
+    others.forEach((event, k) => {
+      events[k] = event
+    })
+    return others.length
+  }
+
+  /**
+   * Tries a stubborn set from every rank that has something enabled; the smallest wins. It must
+   * hold an event that nobody else can take away: neither a missing poll, which changes nothing and
+   * would put off the rest for ever, nor a fault, of which only so many may strike anywhere.
+   */
   private smallestStubborn(
     state: Int32Array,
     at: number,
@@ -283,13 +315,19 @@ export class Expander {
       movable |= this.ranksOf[k]
     }
     this.readPartners(state, at)
+    const { keys } = this
+    for (let k = 0; k < total; k++) keys[k] = this.isKey(enabled[k]) ? this.ranksOf[k] : 0
     let best = -1
     let bestSize = total + 1
     for (let rest = movable; rest !== 0 && bestSize > 1; rest &= rest - 1) {
       const opened = this.openFrom(state, at, 31 - Math.clz32(rest & -rest))
       let size = 0
-      for (let k = 0; k < total; k++) if (this.ranksOf[k] & opened) size++
-      if (size > 0 && size < bestSize) {
+      let hasKey = false
+      for (let k = 0; k < total; k++) {
+        if (this.ranksOf[k] & opened) size++
+        if (keys[k] & opened) hasKey = true
+      }
+      if (hasKey && size < bestSize) {
         bestSize = size
         best = opened
       }
@@ -297,6 +335,13 @@ export class Expander {
     let count = 0
     for (let k = 0; k < total; k++) if (this.ranksOf[k] & best) into[count++] = enabled[k]
     return count
+  }
+
+  private isKey(event: number): boolean {
+    const kind = eventKind(event)
+    if (kind !== kinds.local) return kind !== kinds.fault
+    const { pollMiss } = this.world.ranks[(event & 0xffff) >> 5].model.events
+    return (event & 31) !== pollMiss
   }
 
   /** Bit set of the ranks that take part in an event; the engine's own stand for its repliers. */

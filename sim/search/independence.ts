@@ -250,8 +250,32 @@ function configuration(
       fifo.push((index << opShift) | (agos[i] << agoShift))
     }
   })
-  const slots = [{ op: -1, ago: model.program.pp, batch: 0, bits: 0 }]
-  return { ...model.initial, host, device, cpu, rpc: [...rpc], slots }
+  // A receive is pending for whatever consumption the host stands at.
+  const here = model.standsAt({ ...model.initial, host })
+  const { kind, stepsAgo } = model.operations[here] ?? {}
+  const ago = kind === 'consume' && stepsAgo !== undefined ? stepsAgo : model.program.pp
+  const slots = [{ op: -1, ago, batch: 0, bits: 0 }]
+  const state = { ...model.initial, host, device, cpu, rpc: [...rpc], slots }
+  return withArrivals(model, state, operations, started)
+}
+
+/** With eager sends, what every started receive takes has arrived: only then it can complete. */
+function withArrivals(
+  model: RankModel,
+  from: RankState,
+  operations: readonly CompiledOperation[],
+  started: readonly boolean[],
+): RankState {
+  let state = from
+  operations.forEach((operation, i) => {
+    const sender = started[i] ? model.arrivesFrom(operation) : -1
+    if (sender < 0) return
+    const { channel } = operation
+    const event = model.events.match + model.channels.indexOf(channel)
+    const head = model.head(state, channel)
+    state = model.apply(state, event, [], { bits: 0, head, from: sender })
+  })
+  return state
 }
 
 function* startedFlags(

@@ -25,6 +25,13 @@ import { internMachine } from './tables.ts'
 export const rpcLost = -1
 export const rpcIdle = -2
 
+/**
+ * vLLM's shared-memory ring has ten chunks. No sound protocol fills this one: a rank that is more
+ * than a window behind has not done what the last rank's reply depends on. It keeps the states
+ * finite where the last rank depends on nobody.
+ */
+export const rpcRingOf = ({ topology }: Scenario): number => 2 * topology.window + 2
+
 /** Flags of a rank. */
 export const flag = { stalled: 1, dead: 2, draftStalled: 4, raised: 8 } as const
 
@@ -126,8 +133,11 @@ export interface RankModel {
   readonly dispatch: (state: RankState, token: number) => RankState
   /** What this rank has at the head of a channel, for matching. */
   readonly head: (state: RankState, channel: number) => Head
+  /** Nothing is asked of this rank and nothing is left to do: then it may as well be dead. */
   readonly isQuiet: (state: RankState) => boolean
   readonly awaitsRpc: (state: RankState) => boolean
+  /** The hardware queue of each stream; −1: it has none, or none is shared. */
+  readonly hardwareQueueOf: readonly number[]
   /** The rank whose eager payload an operation takes by itself; −1 where it is matched. */
   readonly arrivesFrom: (operation: CompiledOperation) => number
   /** The RPC ring towards this rank has no room: the engine blocks until it takes a call. */
@@ -316,7 +326,6 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
 
   /** False dependency: everything launched earlier into the same hardware queue has started. */
   const queueIsFree = (state: RankState, position: number): boolean => {
-    if (hardwareQueues === 0) return true
     const queue = hardwareQueueOf[operations[entryOp(state.device[position])].stream]
     if (queue < 0) return true
     for (let i = 0; i < position; i++) {
@@ -920,10 +929,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     released: [],
   }
 
-  // vLLM's shared-memory ring has ten chunks. No sound protocol fills this one: a rank that is more
-  // than a window behind has not done what the last rank's reply depends on. It keeps the states
-  // finite where the last rank depends on nobody.
-  const rpcRing = 2 * scenario.topology.window + 2
+  const rpcRing = rpcRingOf(scenario)
 
   const awaitsRpc = (state: RankState): boolean =>
     awaitExecute[state.host] && state.rpc.length === 0
@@ -954,9 +960,9 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
       awaitsRpc(state) &&
       state.device.length === 0 &&
       state.cpu.length === 0 &&
-      state.arrived.length === 0 &&
-      (state.flags & (flag.stalled | flag.dead)) === 0,
+      state.arrived.length === 0,
     awaitsRpc,
+    hardwareQueueOf,
     arrivesFrom,
     isRpcFull: (state) => stepsQueued(state) >= rpcRing,
     standsAt: (state) => (isFinal[state.host] ? -1 : opAt[state.host]),
@@ -996,7 +1002,9 @@ function hardwareQueuesOf(
   const threads = operations.flatMap(({ form }) => (isTransfer(form) ? [form.thread] : []))
   let created = 0
   return streams.map((stream) =>
-    stream === 'reply' || threads.includes(stream) ? -1 : created++ % Math.max(1, queueCount),
+    queueCount === 0 || stream === 'reply' || threads.includes(stream)
+      ? -1
+      : created++ % queueCount,
   )
 }
 

@@ -2,7 +2,7 @@
 // It is read off the final state alone, so it says the same whichever run led there.
 
 import { channelName } from './channels.ts'
-import { entryAgo, entryOp, entryStarted } from './rank-model.ts'
+import { entryAgo, entryOp, entryStarted, flag } from './rank-model.ts'
 import type { CompiledOperation } from './rank-program.ts'
 import type { World } from './world.ts'
 
@@ -35,9 +35,7 @@ export function waitersOf(
     const local = world.rankState(state, 0, rank)
     const current = dispatched - 1 - local.rpc.filter((token) => token !== -2).length
     const stepOf = (entry: number): number => current - entryAgo(entry)
-    const workId = (operation: CompiledOperation, step: number): string =>
-      `work ${rank} ${operation.name} ${step}`
-    const idOf = (entry: number): string => workId(model.operations[entryOp(entry)], stepOf(entry))
+    const idOf = (entry: number): string => workId(world, rank, entry, stepOf(entry))
     const list = [...local.device, ...local.cpu]
     const outstanding = (ops: readonly number[], ago: number): string[] =>
       list.filter((e) => entryAgo(e) === ago && ops.includes(entryOp(e))).map(idOf)
@@ -71,7 +69,8 @@ export function waitersOf(
           waitsFor: [`host ${peer}`],
         }
       }
-      const ago = form.do === 'consume' ? operation.stepsAgo : operation.waitsAgo
+      const ago =
+        form.do === 'consume' ? (local.slots[0]?.ago ?? operation.stepsAgo) : operation.waitsAgo
       const targets = outstanding(operation.waitsFor, ago)
       if (targets.length > 0) {
         const name = form.do === 'consume' ? form.after : targetName(operation)
@@ -142,11 +141,33 @@ export function waitersOf(
           }
         }
         const earlier = launchOrder === 'serial' ? before : before.filter((e) => !entryStarted(e))
+        if (launchOrder !== 'free' && earlier.length > 0) {
+          return {
+            ...base,
+            why: 'must start after what was launched before it',
+            waitsFor: earlier.map(idOf),
+          }
+        }
+      }
+      const queue = model.hardwareQueueOf[operation.stream]
+      const inQueue = local.device
+        .slice(0, position)
+        .filter(
+          (e) =>
+            queue >= 0 &&
+            model.hardwareQueueOf[model.operations[entryOp(e)].stream] === queue &&
+            !entryStarted(e),
+        )
+      if (inQueue.length > 0) {
+        const { name } = model.operations[entryOp(inQueue[0])]
         return {
           ...base,
-          why: `must start after what was launched before it`,
-          waitsFor: earlier.map(idOf),
+          why: `stands behind ${name} in a hardware queue that they share`,
+          waitsFor: inQueue.map(idOf),
         }
+      }
+      if (operation.isDraft && local.flags & flag.draftStalled) {
+        return { ...base, why: 'has stalled for ever (a fault)', waitsFor: [] }
       }
       if (operation.kind === 'compute' && spinning.length > 0) {
         return {
@@ -207,12 +228,19 @@ export function waitersOf(
       if (entry === undefined) return `host ${other}`
       if (device ? entryStarted(entry) : true) return undefined
       const theirCurrent = dispatched - 1 - their.rpc.filter((token) => token !== -2).length
-      const { name } = theirs.operations[entryOp(entry)]
-      return `work ${other} ${name} ${theirCurrent - entryAgo(entry)}`
+      return workId(world, other, entry, theirCurrent - entryAgo(entry))
     }
   }
   add(engineWaiter(world, state, dispatched, found))
   return found
+}
+
+/** Names a piece of work; where a program uses a name twice, the position tells them apart. */
+function workId(world: World, rank: number, entry: number, step: number): string {
+  const { operations } = world.ranks[rank].model
+  const { name, index, kind } = operations[entryOp(entry)]
+  const isUnique = operations.every((o) => o.name !== name || o.index === index)
+  return `work ${rank} ${name} ${step}${isUnique || kind === 'reply' ? '' : ` #${index}`}`
 }
 
 function engineWaiter(

@@ -10,7 +10,7 @@ import type { Channel } from './channels.ts'
 import { channelName, channelsOf, meetingsOf } from './channels.ts'
 import { createMatchRules } from './header-rules.ts'
 import type { Finding, Head, RankState } from './rank-model.ts'
-import { createRankModel, rpcIdle, rpcLost } from './rank-model.ts'
+import { createRankModel, rpcIdle, rpcLost, rpcRingOf } from './rank-model.ts'
 import { RankTable } from './rank-table.ts'
 import type { MachineTable } from './tables.ts'
 import { internMachine } from './tables.ts'
@@ -463,9 +463,18 @@ export class World {
 
   faultEnabled(state: Int32Array, at: number, index: number): boolean {
     if (!this.faultAvailable(state[at], index)) return false
-    const [, rank] = this.rankFaults[index]
+    const [fault, rank] = this.rankFaults[index]
+    const { step } = this.scenario.faults[fault]
+    if (step !== 'any' && this.stepOf(state, at, rank) !== step) return false
     const bit = 1 << this.faultEvent(index)
     return (this.ranks[rank].mask[state[at + 1 + rank]] & bit) !== 0
+  }
+
+  /** The step that a rank is in: what was dispatched less what it has not taken yet. */
+  private stepOf(state: Int32Array, at: number, rank: number): number {
+    const { rpc } = this.rankState(state, at, rank)
+    const queued = rpc.filter((token) => token !== rpcIdle).length
+    return this.engines[state[at]].position - 1 - queued
   }
 
   /** Local events that need no partner: host, polls, streams, eager arrivals. */
@@ -613,7 +622,11 @@ export class World {
 
   /** Endless runs: positions count only as far as a script or a fault's step refers to them. */
   private positionCap(scripted: number): number {
-    const steps = this.scenario.faults.map((fault) => (fault.step === 'any' ? 0 : fault.step + 1))
+    // A rank that a fault hits in its own step may be a whole ring of calls behind the engine.
+    const behind = rpcRingOf(this.scenario) + 1
+    const steps = this.scenario.faults.map((fault) =>
+      fault.step === 'any' ? 0 : fault.step + 1 + (strikesAtDispatch(fault) ? 0 : behind),
+    )
     return Math.max(scripted, ...steps)
   }
 
@@ -791,11 +804,15 @@ export class World {
         return this.describeLocal(state, at, argument >> 5, argument & 31)
       case kinds.match: {
         const channel = this.channels[argument]
-        const source = channel.members[0]
+        const sender = this.isEager(argument) ? this.eagerSource(state, at, argument) : -1
+        const source = sender >= 0 ? sender : channel.members[0]
         const head = this.descriptorList[this.headOf(state, at, argument, source)]
         const { name } = this.ranks[source].model.operations[head.op]
         const what = channel.pair ? `activation ${channel.members.join('→')}` : name
-        return `${what} completes on ${channelName(channel)}`
+        const where = channelName(channel)
+        return sender >= 0
+          ? `${what} completes eagerly on ${where}`
+          : `${what} completes on ${where}`
       }
       case kinds.meet: {
         const [a, b, name] = this.meetings[argument]

@@ -76,7 +76,7 @@ export const faultSchema = z.strictObject({
   kind: z.enum(faultKinds),
   /** Rank that is hit, or any: the environment chooses. */
   rank: z.union([z.int().min(0), z.literal('any')]).default('any'),
-  /** Step (0-based) at which it strikes, or any. Known at dispatch kinds only; others: any. */
+  /** Step (0-based) in which it strikes, or any: of the engine, or the hit rank's own. */
   step: z.union([z.int().min(0), z.literal('any')]).default('any'),
 })
 export type Fault = z.infer<typeof faultSchema>

@@ -272,29 +272,43 @@ export class Expander {
       return count
     }
     const enabled = this.scratch
-    const total = this.beforeRaising(state, at, enabled, world.enabledEvents(state, at, enabled))
+    const all = world.enabledEvents(state, at, enabled)
+    const total = this.withoutRaising(state, at, enabled, all)
     if (total <= 1) {
-      for (let i = 0; i < total; i++) into[i] = enabled[i]
-      return total
+      // Nothing but raises, faults and missing polls: each way to raise may break something else.
+      const last = total === 0 ? all : 1
+      for (let i = 0; i < last; i++) into[i] = enabled[i]
+      return last
     }
     return this.smallestStubborn(state, at, enabled, total, into)
   }
 
-  /** Leaves out the events that make a rank raise while anything else can move. */
-  private beforeRaising(state: Int32Array, at: number, events: number[], total: number): number {
-    const isRaising = (event: number): boolean => {
-      if (eventKind(event) !== kinds.local) return false
-      const [rank, own] = [(event & 0xffff) >> 5, event & 31]
-      const table = this.world.ranks[rank]
-      const raising = table.raising(state[at + 1 + rank], this.world.localBits(rank))
-      return (raising & (1 << own)) !== 0
+  /**
+   * Leaves out the events that make a rank raise while anything else can move.
+   * @returns how many are left; 0 if nothing else can move: then all are still there.
+   */
+  private withoutRaising(state: Int32Array, at: number, events: number[], total: number): number {
+    let raising = 0
+    let keys = 0
+    for (let k = 0; k < total; k++) {
+      if (this.isRaising(state, at, events[k])) raising++
+      else if (this.isKey(events[k])) keys++
     }
-    const others = events.slice(0, total).filter((event) => !isRaising(event))
-    if (!others.some((event) => this.isKey(event))) return total
-    others.forEach((event, k) => {
-      events[k] = event
-    })
-    return others.length
+    if (keys === 0) return 0
+    if (raising === 0) return total
+    let count = 0
+    for (let k = 0; k < total; k++) {
+      if (!this.isRaising(state, at, events[k])) events[count++] = events[k]
+    }
+    return count
+  }
+
+  private isRaising(state: Int32Array, at: number, event: number): boolean {
+    if (eventKind(event) !== kinds.local) return false
+    const rank = (event & 0xffff) >> 5
+    const { world } = this
+    const raising = world.ranks[rank].raising(state[at + 1 + rank], world.localBits(rank))
+    return (raising & (1 << (event & 31))) !== 0
   }
 
   /**

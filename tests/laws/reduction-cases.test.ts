@@ -14,6 +14,7 @@ import {
   launch,
   pend,
   poll,
+  raise,
   release,
   reply,
   send,
@@ -262,4 +263,22 @@ test('a thread of the host is no stream of the device: it takes no hardware queu
     { device: { residentCollectives: 3, hardwareQueues: 1 } },
   )
   expect(outcomeOf(scenario, 'P1')).toBe('holds')
+})
+
+test('where two ranks raise, both ways to end are looked at', () => {
+  const late = { ...header, header: { fields: ['seq'], sequence: 'after-enqueue' } } as Operation
+  const scenario = (why: readonly Operation[]) =>
+    scenarioOf(
+      {
+        others: {
+          execute: [adopting({ on: 'side', after: 'header', adopts: [], checks: 'header' })],
+          sample: [header, pend()],
+        },
+        last: { execute: [work, reply(done('work'))], sample: [late, ...why] },
+      },
+      { workload: { steps: 2 } },
+    )
+  // Rank 0 raises without a divergence; that the last rank raises on purpose is no excuse.
+  expect(outcomeOf(scenario([raise('on purpose')]), 'P5')).toBe('violated')
+  expect(outcomeOf(scenario([]), 'P5')).toBe('violated')
 })

@@ -317,12 +317,12 @@ export const optionTable = {
     commands: ['explore'],
     parse: name,
   }),
-  format: option<'mermaid' | 'xstate'>({
+  format: option<'mermaid' | 'xstate' | 'promela'>({
     flag: '--format <format>',
-    help: 'mermaid (a state diagram, the default) or xstate (the definition)',
+    help: 'mermaid (a diagram, the default), xstate (a definition), promela (for SPIN)',
     group: 'Output',
     commands: ['export'],
-    parse: choice(['mermaid', 'xstate']),
+    parse: choice(['mermaid', 'xstate', 'promela']),
   }),
   rank: option({
     flag: '--rank <r>',

@@ -1,7 +1,9 @@
-// `ppcheck export`: the machine of a rank as it is explored, as a picture or in XState's own form.
-// The text goes to stdout bare, so that it can be piped into a file or a viewer.
+// `ppcheck export`: the machine of a rank as it is explored, as a picture or in XState's own form;
+// or the whole scenario, of bounded steps, as a model for SPIN. The text goes to stdout bare, so
+// that it can be piped into a file or a viewer.
 
 import { mermaid } from '../../sim/export/mermaid.ts'
+import { toPromela } from '../../sim/export/promela.ts'
 import { xstateDefinition } from '../../sim/export/xstate.ts'
 import { World } from '../../sim/world.ts'
 import { fail } from '../../spec/error.ts'
@@ -23,12 +25,13 @@ export async function run({ args, options }: Invocation): Promise<Report> {
       `rank must be an integer from 0 to ${pp - 1} with pp ${pp}, got ${rank} (--rank)`,
     )
   }
-  const world = new World(scenario)
   const format = options.format ?? 'mermaid'
-  const text =
-    format === 'mermaid'
-      ? mermaid(world, rank)
-      : JSON.stringify(xstateDefinition(world, rank), null, 2)
+  const write = {
+    mermaid: () => mermaid(new World(scenario), rank),
+    xstate: () => JSON.stringify(xstateDefinition(new World(scenario), rank), null, 2),
+    promela: () => toPromela(scenario),
+  }
+  const text = write[format]()
   return {
     command: 'export',
     exitCode: exitCodes.holds,

@@ -492,11 +492,13 @@ export function toPromela(scenario: Scenario): string {
       'operations completed on all members',
     ),
     '',
-    ...engineText(scenario, unrolled),
-    ...hosts.map((list, rank) => hostText(rank, list)),
-    ...[...meetings.entries()].map(([name, places]) => meetingText(name, places)),
-    ...[...streams.values()].map((entries) => streamText(scenario, entries, works)),
+    // SPIN's depth-first search moves the last process first: hosts that run ahead and collectives
+    // that start before any is matched fill the device, and so a deadlock is found in moments.
     ...links.map((link) => linkText(scenario, link, works)),
+    ...[...streams.values()].map((entries) => streamText(scenario, entries, works)),
+    ...[...meetings.entries()].map(([name, places]) => meetingText(name, places)),
+    ...hosts.map((list, rank) => hostText(rank, list)),
+    ...engineText(scenario, unrolled),
     '',
   ].join('\n')
 }

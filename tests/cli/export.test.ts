@@ -40,6 +40,11 @@ describe('export', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id: 'rank-0', initial: 'await-execute' })
   })
 
+  test('promela is the whole scenario, of so many steps', () => {
+    const { stdout } = ppcheckExport('capped', '--pp', '3', '--steps', '2', '--format', 'promela')
+    expect(stdout).toContain('active proctype rank_2_host() {')
+  })
+
   test('a protocol file of the user', () => {
     const { status, stdout } = ppcheckExport(`${example}#mended`, '--rank', '1')
     expect(status).toBe(0)
@@ -53,7 +58,7 @@ describe('export', () => {
     ],
     [
       ['--variant', 'capped', '--format', 'svg'],
-      'PPC102 format must be one of mermaid, xstate, got svg (--format)\n',
+      'PPC102 format must be one of mermaid, xstate, promela, got svg (--format)\n',
     ],
     [['capped', 'gated'], 'PPC107 one scenario is exported at a time, 2 are given\n'],
   ])('%s', (args, line) => {

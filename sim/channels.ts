@@ -34,7 +34,9 @@ export function channelsOf(protocol: Protocol, pp: number): Channel[] {
       const members = pair
         ? [rank, peer].sort((a, b) => a - b)
         : Array.from({ length: pp }, (_, r) => r)
-      const key = `${form.communicator}/${device ? 0 : 1}/${pair ? members.join('-') : 'all'}`
+      // Padded: ranks of one role must meet their channels in one order, also beyond rank 9.
+      const who = members.map((member) => String(member).padStart(2, '0')).join('-')
+      const key = `${form.communicator}/${device ? 0 : 1}/${pair ? who : 'all'}`
       const ordered = protocol.communicators[form.communicator].kind
       found.set(key, { communicator: form.communicator, device, pair, ordered, members })
     }

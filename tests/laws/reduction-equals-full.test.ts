@@ -236,7 +236,7 @@ describe('the reduced search and the full search agree', () => {
   })
 
   test('on small engines that exchange tokens and are nearly right', { timeout: 600_000 }, () => {
-    fc.assert(fc.property(tokenEngines, agree), { seed: 13, numRuns: runs })
+    fc.assert(fc.property(tokenEngines, agree), { seed: 24, numRuns: runs })
   })
 
   test('and that says something: many were compared, on both sides of the verdict', () => {

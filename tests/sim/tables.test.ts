@@ -1,7 +1,7 @@
 // What a machine must be to be explored: pure, finite, and with effects that are data.
 
 import { describe, expect, test } from 'vitest'
-import { assign, setup } from 'xstate'
+import { assign, setup, spawnChild } from 'xstate'
 import { internMachine } from '../../sim/tables.ts'
 
 const go = [{ type: 'GO' }]
@@ -77,6 +77,32 @@ describe('a machine that cannot be explored is refused with the reason', () => {
     })
     expect(() => internMachine(machine, go)).toThrow(expect.objectContaining({ code: 'PPC210' }))
   }, 60_000)
+
+  test('a spawned machine has a life of its own', () => {
+    const child = setup({}).createMachine({})
+    const invoking = setup({ actors: { child } }).createMachine({
+      initial: 'a',
+      states: { a: { on: { GO: 'b' } }, b: { invoke: { src: 'child' } } },
+    })
+    const spawning = setup({ actors: { child } }).createMachine({
+      initial: 'a',
+      states: {
+        a: { on: { GO: { target: 'b', actions: spawnChild('child') } } },
+        b: {},
+      },
+    })
+    for (const machine of [invoking, spawning]) {
+      expect(() => internMachine(machine, go)).toThrow(expect.objectContaining({ code: 'PPC212' }))
+    }
+  })
+
+  test('a function as an effect is no data', () => {
+    const machine = setup({}).createMachine({
+      initial: 'a',
+      states: { a: { on: { GO: { target: 'b', actions: () => {} } } }, b: {} },
+    })
+    expect(() => internMachine(machine, go)).toThrow(expect.objectContaining({ code: 'PPC212' }))
+  })
 
   test('a timer is no effect', () => {
     const machine = setup({}).createMachine({

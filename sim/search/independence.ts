@@ -250,13 +250,17 @@ function configuration(
       fifo.push((index << opShift) | (agos[i] << agoShift))
     }
   })
-  // A receive is pending for whatever consumption the host stands at.
-  const here = model.standsAt({ ...model.initial, host })
-  const { kind, stepsAgo } = model.operations[here] ?? {}
-  const ago = kind === 'consume' && stepsAgo !== undefined ? stepsAgo : model.program.pp
-  const slots = [{ op: -1, ago, batch: 0, bits: 0 }]
+  const slots = [{ op: -1, ago: pendingFor(model, host), batch: 0, bits: 0 }]
   const state = { ...model.initial, host, device, cpu, rpc: [...rpc], slots }
   return withArrivals(model, state, operations, started)
+}
+
+/** The age of the pending receive that the operation where the host stands is about. */
+function pendingFor(model: RankModel, host: number): number {
+  const { execute, sample, pp } = model.program
+  const here = model.operations[model.standsAt({ ...model.initial, host })]
+  const isFlush = here !== undefined && here.index >= execute.length + sample.length
+  return here !== undefined && (here.stepsAgo > 0 || isFlush) ? here.stepsAgo : pp
 }
 
 /** With eager sends, what every started receive takes has arrived: only then it can complete. */

@@ -265,6 +265,28 @@ test('a thread of the host is no stream of the device: it takes no hardware queu
   expect(outcomeOf(scenario, 'P1')).toBe('holds')
 })
 
+describe('a thread races with a post of an earlier step that its host makes', () => {
+  const cpu = { stream: 'cpu' } as const
+  const byThread = post('sampled', { ...cpu, thread: 'sender' })
+  const late = (stepsAgo: number) => post('counts', { ...cpu, shape: [3], stepsAgo })
+
+  test('in a later step, on both sides alike', () => {
+    const sample = [byThread, late(1), pend()]
+    const last = { execute: [work, reply(done('work'))], sample }
+    const scenario = scenarioOf(
+      { others: { execute: [], sample }, last },
+      { workload: { steps: 2 } },
+    )
+    expect(outcomeOf(scenario, 'P2')).toBe('violated')
+  })
+
+  test('at idle', () => {
+    const others = { execute: [], sample: [byThread, pend()], idle: [late(0)] }
+    const last = { execute: [work, reply(done('work'))], sample: [post('sampled', cpu)] }
+    expect(outcomeOf(scenarioOf({ others, last }), 'P2')).toBe('violated')
+  })
+})
+
 test('where two ranks raise, both ways to end are looked at', () => {
   const late = { ...header, header: { fields: ['seq'], sequence: 'after-enqueue' } } as Operation
   const scenario = (why: readonly Operation[]) =>

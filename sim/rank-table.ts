@@ -5,6 +5,9 @@
 import type { Finding, Head, RankModel, RankState } from './rank-model.ts'
 import { flag, rpcIdle } from './rank-model.ts'
 
+/** What is known of a local state besides its events, as bits. */
+export const attribute = { quiet: 1, awaitsRpc: 2, raised: 4, rpcFull: 8 } as const
+
 const unknown = 0
 const growth = 1024
 
@@ -20,7 +23,7 @@ export class RankTable {
   heads: Int32Array<ArrayBuffer>
   /** Next state + 1 per RPC token (batch, lost, idle). */
   tokens: Int32Array<ArrayBuffer>
-  /** 1 quiet, 2 awaits an RPC, 4 raised, 8 takes no further RPC. */
+  /** Bits of `attribute`. */
   attributes = new Uint8Array(growth)
   readonly eventCount: number
   readonly channelCount: number
@@ -73,10 +76,10 @@ export class RankTable {
     this.numbers.set(key, number)
     this.mask[number] = this.model.enabled(state)
     this.attributes[number] =
-      (this.model.isQuiet(state) ? 1 : 0) |
-      (this.model.awaitsRpc(state) ? 2 : 0) |
-      (state.flags & flag.raised ? 4 : 0) |
-      (this.model.isRpcFull(state) ? 8 : 0)
+      (this.model.isQuiet(state) ? attribute.quiet : 0) |
+      (this.model.awaitsRpc(state) ? attribute.awaitsRpc : 0) |
+      (state.flags & flag.raised ? attribute.raised : 0) |
+      (this.model.isRpcFull(state) ? attribute.rpcFull : 0)
     return number
   }
 
@@ -119,7 +122,7 @@ export class RankTable {
         const event = 31 - Math.clz32(bits & -bits)
         const next = this.next(number, event)
         const after = next >= 0 ? next : this.violating[-1 - next].next
-        if (this.attributes[after] & 4) known |= 1 << event
+        if (this.attributes[after] & attribute.raised) known |= 1 << event
       }
       this.raisingEvents[number] = known
     }

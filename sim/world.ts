@@ -11,7 +11,7 @@ import { channelName, channelsOf, meetingsOf } from './channels.ts'
 import { createMatchRules } from './header-rules.ts'
 import type { Finding, Head, RankState } from './rank-model.ts'
 import { createRankModel, rpcIdle, rpcLost, rpcRingOf } from './rank-model.ts'
-import { RankTable } from './rank-table.ts'
+import { attribute, RankTable } from './rank-table.ts'
 import type { MachineTable } from './tables.ts'
 import { internMachine } from './tables.ts'
 import { isDivergence, numberBatches, strikesAtDispatch } from './workload-batches.ts'
@@ -53,6 +53,9 @@ export interface Violation {
 
 const unknown = 0
 
+/** When the engine may go idle: with runs of any length, wherever it could also dispatch. */
+const idles = { never: 0, now: 1, whileFree: 2 } as const
+
 /** What is wrong where nothing but missing polls is left. */
 export const endlessPoll: Finding = {
   property: 'P6',
@@ -62,8 +65,9 @@ export const endlessPoll: Finding = {
 /** Result of firing an event: nothing, or what it broke. */
 export type Fired = readonly Finding[] | undefined
 
-const outcomeBits = (outcome: number | { readonly bits: number }): number =>
-  typeof outcome === 'number' ? outcome : outcome.bits
+/** In the table of outcomes: these two heads have not been compared, or do not match. */
+const unasked = -1
+const mismatched = -2
 
 export class World {
   readonly scenario: Scenario
@@ -80,13 +84,24 @@ export class World {
   private readonly engineNumbers = new Map<string, number>()
   private readonly alternatives: (readonly Alternative[])[] = []
   private readonly engineNext: Int32Array[] = []
+  /** Per engine state: one of `idles`. */
+  private readonly idles: number[] = []
   private readonly descriptors = new Map<string, number>()
   private readonly descriptorList: Head[] = []
-  private readonly comparisons = new Map<number, { bits: number; finding?: Finding }>()
+  /** Per head: does it send, and which root does it name (−1: none)? */
+  private readonly senders: { readonly sends: boolean; readonly root: number }[] = []
+  /** Per sent head and received head: outcome bits, `unasked` or `mismatched`. */
+  private readonly outcomes: Int32Array<ArrayBuffer>[] = []
+  /** Scratch of `match`, one entry a member. */
+  private readonly heads: Int32Array
+  private readonly deliveries: Int32Array
   /** Per channel: each member's local channel index and its match bit. */
   private readonly memberIndex: readonly (readonly number[])[]
   private readonly memberBits: readonly (readonly number[])[]
+  /** Per meeting: the event bits of its two ranks. */
+  private readonly meetingBits: readonly (readonly number[])[]
   readonly replyRanks: readonly number[]
+  private readonly replyBits: readonly number[]
   private readonly localMasks: Int32Array
   private readonly eager: number
   /** With P2 not asked for, a mismatch is explored further: NCCL then hangs (page 2.3). */
@@ -100,6 +115,8 @@ export class World {
     const { pp } = topology
     this.pp = pp
     this.width = pp + 1
+    this.heads = new Int32Array(pp)
+    this.deliveries = new Int32Array(pp)
     this.eager = device.eager
     this.mismatchHangs = scenario.properties?.includes('P2') === false
     this.channels = channelsOf(protocol, pp)
@@ -128,7 +145,14 @@ export class World {
         (rank, i) => 1 << (this.ranks[rank].model.events.match + this.memberIndex[index][i]),
       ),
     )
+    this.meetingBits = this.meetings.map(([a, b], index) =>
+      [a, b].map((rank) => {
+        const { events, meetings } = this.ranks[rank].model
+        return 1 << (events.meet + meetings.indexOf(index))
+      }),
+    )
     this.replyRanks = this.ranks.flatMap((table, rank) => (table.model.replies ? [rank] : []))
+    this.replyBits = this.replyRanks.map((rank) => 1 << this.ranks[rank].model.events.retire)
     if (this.replyRanks.length === 0) {
       fail('PPC201', `${protocol.name}: no rank ever replies to the engine`)
     }
@@ -183,7 +207,15 @@ export class World {
     const alternatives = this.alternativesOf(state)
     this.alternatives.push(alternatives)
     this.engineNext.push(new Int32Array(alternatives.length + 2 + this.rankFaults.length))
+    this.idles.push(this.idleOf(state))
     return number
+  }
+
+  private idleOf(state: EngineState): number {
+    if (!this.engineAccepts(state, 2)) return idles.never
+    const { steps } = this.scenario.workload
+    if (steps === 0) return idles.whileFree
+    return state.position >= steps ? idles.now : idles.never
   }
 
   private engineAccepts(state: EngineState, event: number): boolean {
@@ -236,7 +268,7 @@ export class World {
   fullRings(state: Int32Array, at: number): number {
     let full = 0
     for (let rank = 0; rank < this.pp; rank++) {
-      if (this.ranks[rank].attributes[state[at + 1 + rank]] & 8) full |= 1 << rank
+      if (this.ranks[rank].attributes[state[at + 1 + rank]] & attribute.rpcFull) full |= 1 << rank
     }
     return full
   }
@@ -286,10 +318,8 @@ export class World {
 
   /** May the engine go idle here? Where it could dispatch for ever, or when it has nothing left. */
   mayIdle(vector: Int32Array, at: number): boolean {
-    const state = this.engines[vector[at]]
-    if (!this.engineAccepts(state, 2)) return false
-    const { steps } = this.scenario.workload
-    return steps > 0 ? state.position >= steps : this.alternativeCount(vector, at) > 0
+    const idle = this.idles[vector[at]]
+    return idle === idles.whileFree ? this.alternativeCount(vector, at) > 0 : idle === idles.now
   }
 
   mayRetire(engine: number): boolean {
@@ -349,11 +379,6 @@ export class World {
     return !this.mismatchHangs || this.mismatch(state, at, channel) === undefined
   }
 
-  private sends(state: Int32Array, at: number, channel: number, rank: number): boolean {
-    const head = this.descriptorList[this.headOf(state, at, channel, rank)]
-    return this.ranks[rank].model.operations[head.op].form.do === 'send'
-  }
-
   /** The match bit of the i-th member of a channel in its own event mask. */
   matchBit(channel: number, member: number): number {
     return this.memberBits[channel][member]
@@ -396,37 +421,54 @@ export class World {
   }
 
   private headOf(state: Int32Array, at: number, channel: number, rank: number): number {
+    return this.headAt(rank, state[at + 1 + rank], this.ranks[rank].model.channels.indexOf(channel))
+  }
+
+  /** The head of a rank's own i-th channel, looked up once for each local state. */
+  private headAt(rank: number, number: number, index: number): number {
     const table = this.ranks[rank]
-    const number = state[at + 1 + rank]
-    const index = table.model.channels.indexOf(channel)
     const cell = number * table.channelCount + index
-    if (table.heads[cell] === unknown) {
-      const head = table.model.head(table.at(number), channel)
-      table.heads[cell] = this.internHead(head) + 1
-    }
-    return table.heads[cell] - 1
+    const known = table.heads[cell]
+    if (known !== unknown) return known - 1
+    const head = table.model.head(table.at(number), table.model.channels[index])
+    const found = this.internHead(head, table.model.operations[head.op].form.do === 'send')
+    table.heads[cell] = found + 1
+    return found
   }
 
   /** Heads that would match perfectly get the same number, unless their side (op) differs. */
-  private internHead(head: Head): number {
-    const key = `${head.signature}/${head.back}/${head.skew}/${head.batch}/${head.op}`
+  private internHead(head: Head, sends: boolean): number {
+    const { signature, back, skew, batch, op } = head
+    const key = `${signature}/${back}/${skew}/${batch}/${op}/${sends}`
     const known = this.descriptors.get(key)
     if (known !== undefined) return known
+    const number = this.descriptorList.length
     this.descriptorList.push(head)
-    this.descriptors.set(key, this.descriptorList.length - 1)
-    return this.descriptorList.length - 1
+    this.senders.push({ sends, root: this.matchRules.signature(head.signature).root })
+    this.outcomes.push(new Int32Array(0))
+    this.descriptors.set(key, number)
+    return number
+  }
+
+  /** What a receiver's head gets of a sent one: outcome bits, or `mismatched`. */
+  private outcomeOf(sent: number, mine: number): number {
+    let row = this.outcomes[sent]
+    if (mine >= row.length) {
+      const larger = new Int32Array(2 * this.descriptorList.length).fill(unasked)
+      larger.set(row)
+      row = larger
+      this.outcomes[sent] = row
+    }
+    if (row[mine] === unasked) {
+      const { bits, finding } = this.compareHeads(sent, mine)
+      row[mine] = finding === undefined ? bits : mismatched
+    }
+    return row[mine]
   }
 
   private compareHeads(sent: number, mine: number): { bits: number; finding?: Finding } {
-    const key = sent * 0x100000 + mine
-    const known = this.comparisons.get(key)
-    if (known !== undefined) return known
-    const result = this.matchRules.rules.compare(
-      this.descriptorList[sent],
-      this.descriptorList[mine],
-    )
-    this.comparisons.set(key, result)
-    return result
+    const { descriptorList } = this
+    return this.matchRules.rules.compare(descriptorList[sent], descriptorList[mine])
   }
 
   /**
@@ -434,23 +476,27 @@ export class World {
    * @returns how many were written to `into`.
    */
   enabledEvents(state: Int32Array, at: number, into: number[]): number {
+    const { pp, ranks, localMasks, channels, meetings } = this
     let count = 0
-    if (this.isRaised(state, at)) return 0
-    for (let rank = 0; rank < this.pp; rank++) {
-      const table = this.ranks[rank]
-      const local = this.localMasks[rank] & table.mask[state[at + 1 + rank]]
-      for (let bits = local; bits !== 0; bits &= bits - 1) {
+    let attributes = 0
+    for (let rank = 0; rank < pp; rank++) {
+      const table = ranks[rank]
+      const number = state[at + 1 + rank]
+      attributes |= table.attributes[number]
+      for (let bits = localMasks[rank] & table.mask[number]; bits !== 0; bits &= bits - 1) {
         into[count++] = (rank << 5) | (31 - Math.clz32(bits & -bits))
       }
     }
-    for (let channel = 0; channel < this.channels.length; channel++) {
+    if (attributes & attribute.raised) return 0
+    for (let channel = 0; channel < channels.length; channel++) {
       if (this.matchEnabled(state, at, channel)) into[count++] = (kinds.match << 16) | channel
     }
-    for (let meeting = 0; meeting < this.meetings.length; meeting++) {
+    for (let meeting = 0; meeting < meetings.length; meeting++) {
       if (this.meetEnabled(state, at, meeting)) into[count++] = (kinds.meet << 16) | meeting
     }
     if (this.retireEnabled(state, at)) into[count++] = kinds.retire << 16
-    const alternatives = this.alternativeCount(state, at)
+    const ringsHaveRoom = (attributes & attribute.rpcFull) === 0
+    const alternatives = ringsHaveRoom ? this.alternatives[state[at]].length : 0
     for (let k = 0; k < alternatives; k++) {
       into[count++] = (kinds.dispatch << 16) | k
     }
@@ -495,26 +541,25 @@ export class World {
 
   meetEnabled(state: Int32Array, at: number, meeting: number): boolean {
     const [a, b] = this.meetings[meeting]
-    return this.meetsOn(state, at, a, meeting) && this.meetsOn(state, at, b, meeting)
-  }
-
-  private meetsOn(state: Int32Array, at: number, rank: number, meeting: number): boolean {
-    const { model, mask } = this.ranks[rank]
-    const bit = 1 << (model.events.meet + model.meetings.indexOf(meeting))
-    return (mask[state[at + 1 + rank]] & bit) !== 0
+    const [bitA, bitB] = this.meetingBits[meeting]
+    return (
+      (this.ranks[a].mask[state[at + 1 + a]] & bitA) !== 0 &&
+      (this.ranks[b].mask[state[at + 1 + b]] & bitB) !== 0
+    )
   }
 
   retireEnabled(state: Int32Array, at: number): boolean {
-    if (!this.mayRetire(state[at])) return false
-    return this.replyRanks.every((rank) => {
-      const { model, mask } = this.ranks[rank]
-      return (mask[state[at + 1 + rank]] & (1 << model.events.retire)) !== 0
-    })
+    const { replyRanks } = this
+    for (let i = 0; i < replyRanks.length; i++) {
+      const rank = replyRanks[i]
+      if ((this.ranks[rank].mask[state[at + 1 + rank]] & this.replyBits[i]) === 0) return false
+    }
+    return this.mayRetire(state[at])
   }
 
   isRaised(state: Int32Array, at: number): boolean {
     for (let rank = 0; rank < this.pp; rank++) {
-      if (this.ranks[rank].attributes[state[at + 1 + rank]] & 4) return true
+      if (this.ranks[rank].attributes[state[at + 1 + rank]] & attribute.raised) return true
     }
     return false
   }
@@ -606,11 +651,9 @@ export class World {
     for (let rank = 0; rank < this.pp; rank++) {
       state[at + 1 + rank] = this.ranks[rank].token(state[at + 1 + rank], tokens[rank])
     }
-    const { steps, script } = this.scenario.workload
-    const cap = steps > 0 ? steps : this.positionCap(script.length)
     state[at] = this.engineStep(state[at], index, (engine) => ({
       local: this.engineTable.next[engine.local * 3],
-      position: Math.min(cap, engine.position + 1),
+      position: Math.min(this.positionCap(), engine.position + 1),
       faults: fault >= 0 ? engine.faults & ~(1 << fault) : engine.faults,
       used: engine.used + (fault >= 0 ? 1 : 0),
     }))
@@ -621,20 +664,22 @@ export class World {
   }
 
   /** Endless runs: positions count only as far as a script or a fault's step refers to them. */
-  private positionCap(scripted: number): number {
+  private positionCap(): number {
+    const { steps: runLength, script } = this.scenario.workload
+    if (runLength > 0) return runLength
     // A rank that a fault hits in its own step may be a whole ring of calls behind the engine.
     const behind = rpcRingOf(this.scenario) + 1
     const steps = this.scenario.faults.map((fault) =>
       fault.step === 'any' ? 0 : fault.step + 1 + (strikesAtDispatch(fault) ? 0 : behind),
     )
-    return Math.max(scripted, ...steps)
+    return Math.max(script.length, ...steps)
   }
 
   /** What the heads of a channel disagree in, if they do not match. */
   private mismatch(state: Int32Array, at: number, channel: number): Finding | undefined {
     const { members } = this.channels[channel]
     const heads = members.map((rank) => this.headOf(state, at, channel, rank))
-    const source = this.sourceOf(state, at, channel, heads)
+    const source = this.sourceAmong(channel, heads)
     for (let i = 0; i < members.length; i++) {
       if (i === source) continue
       const { finding } = this.compareHeads(heads[source], heads[i])
@@ -647,52 +692,41 @@ export class World {
     return undefined
   }
 
-  private sourceOf(
-    state: Int32Array,
-    at: number,
-    channel: number,
-    heads: readonly number[],
-  ): number {
-    const { members, pair } = this.channels[channel]
-    return pair
-      ? Math.max(
-          0,
-          members.findIndex((rank) => this.sends(state, at, channel, rank)),
-        )
-      : this.sourceAmong(channel, heads)
-  }
-
   private match(state: Int32Array, at: number, channel: number): Fired {
-    const { members } = this.channels[channel]
     if (this.isEager(channel) && this.eagerSource(state, at, channel) >= 0) {
       return this.matchEagerly(state, at, channel)
     }
-    const heads = members.map((rank) => this.headOf(state, at, channel, rank))
-    const source = this.sourceOf(state, at, channel, heads)
-    const bits = heads.map((head, i) => (i === source ? 0 : this.compareHeads(heads[source], head)))
-    if (bits.some((outcome) => typeof outcome !== 'number' && outcome.finding !== undefined)) {
+    const { members } = this.channels[channel]
+    const indices = this.memberIndex[channel]
+    const { heads, deliveries, ranks } = this
+    for (let i = 0; i < members.length; i++) {
+      heads[i] = this.headAt(members[i], state[at + 1 + members[i]], indices[i])
+    }
+    const source = this.sourceAmong(channel, heads)
+    for (let i = 0; i < members.length; i++) {
+      deliveries[i] = i === source ? 0 : this.outcomeOf(heads[source], heads[i])
+      if (deliveries[i] !== mismatched) continue
       const finding = this.mismatch(state, at, channel)
       return finding === undefined ? undefined : [finding]
     }
     let fired: Fired
     for (let i = 0; i < members.length; i++) {
       const rank = members[i]
-      const next = this.ranks[rank].deliver(
-        state[at + 1 + rank],
-        this.memberIndex[channel][i],
-        outcomeBits(bits[i]),
-      )
+      const next = ranks[rank].deliver(state[at + 1 + rank], indices[i], deliveries[i])
       fired = this.land(state, at, rank, next) ?? fired
     }
     return fired
   }
 
-  /** Whose post a receiver is compared with: the root, or the first member without one. */
-  private sourceAmong(channel: number, heads: readonly number[]): number {
-    const { members } = this.channels[channel]
+  /**
+   * Whose post the others are compared with: the sender of a pair, the root of a broadcast, the
+   * first member of a collective without one.
+   */
+  private sourceAmong(channel: number, heads: ArrayLike<number>): number {
+    const { members, pair } = this.channels[channel]
     for (let i = 0; i < members.length; i++) {
-      const { signature } = this.descriptorList[heads[i]]
-      if (this.matchRules.signature(signature).root === members[i]) return i
+      const { sends, root } = this.senders[heads[i]]
+      if (pair ? sends : root === members[i]) return i
     }
     return 0
   }
@@ -732,8 +766,8 @@ export class World {
     let hostsIdle = true
     for (let rank = 0; rank < this.pp; rank++) {
       const attributes = this.ranks[rank].attributes[state[at + 1 + rank]]
-      if (!(attributes & 1)) quiet = false
-      if (!(attributes & 2)) hostsIdle = false
+      if (!(attributes & attribute.quiet)) quiet = false
+      if (!(attributes & attribute.awaitsRpc)) hostsIdle = false
     }
     const idle = this.isDraining(engine) && this.inFlight(engine) === 0
     if (idle && quiet) return undefined

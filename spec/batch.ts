@@ -58,6 +58,10 @@ export const holds = (batch: Batch, facts: readonly Fact[]): boolean =>
         return batch.firstUse
       case 'not-first-use':
         return !batch.firstUse
+      case 'tokens':
+        return !batch.empty
+      case 'no-tokens':
+        return batch.empty
     }
   })
 

@@ -9,7 +9,16 @@ const rank = z.int().min(0).max(63)
 const peer = z.union([z.enum(['previous', 'next', 'first', 'last']), rank])
 const dimension = z.union([z.int().min(0).max(1e9), z.enum(['R', 'K', 'K+1'])])
 const facts = z.array(
-  z.enum(['mask', 'no-mask', 'proposal', 'no-proposal', 'first-use', 'not-first-use']),
+  z.enum([
+    'mask',
+    'no-mask',
+    'proposal',
+    'no-proposal',
+    'first-use',
+    'not-first-use',
+    'tokens',
+    'no-tokens',
+  ]),
 )
 const work = z.strictObject({ operation: name, stepsAgo })
 const guarded = { when: facts.optional() }

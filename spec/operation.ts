@@ -26,8 +26,19 @@ export interface WorkReference {
   readonly stepsAgo: StepsAgo
 }
 
-/** What a rank's own batch of the current step must say for an operation to be performed. */
-export type Fact = 'mask' | 'no-mask' | 'proposal' | 'no-proposal' | 'first-use' | 'not-first-use'
+/**
+ * What a rank's own batch of the current step must say for an operation to be performed. `tokens`
+ * fails on an empty step: one that the engine sends with nothing scheduled, `execute` only.
+ */
+export type Fact =
+  | 'mask'
+  | 'no-mask'
+  | 'proposal'
+  | 'no-proposal'
+  | 'first-use'
+  | 'not-first-use'
+  | 'tokens'
+  | 'no-tokens'
 
 /** Whom a point-to-point operation or a rendezvous is with. */
 export type Peer = 'previous' | 'next' | 'first' | 'last' | number

@@ -95,7 +95,6 @@ export function createRankMachine(program: RankProgram): AnyStateMachine {
       // EXECUTE brings the batch with it: the guard reads it before it is in the context.
       batch: ({ context, event }, params: { facts: readonly Fact[] }) =>
         holds(event.type === 'EXECUTE' ? event.batch : context.batch, params.facts),
-      emptyStep: ({ context }) => context.batch.empty,
     },
   })
 
@@ -116,6 +115,23 @@ export function createRankMachine(program: RankProgram): AnyStateMachine {
     ]
   }
 
+  /**
+   * Where control goes when the step is empty: nothing is sampled, so `sample` is not called and
+   * all that is left of its part is the reply, which is then that of `execute`.
+   */
+  const onEmptyStep = (from: number, actions: readonly object[]) => {
+    const branches: object[] = []
+    for (let index = from; index < lengthOf.sample; index++) {
+      const operation = operations[firstOf.sample + index]
+      if (operation.do !== 'reply') continue
+      const facts: Fact[] = ['no-tokens', ...(operation.when ?? [])]
+      const target = nameOf(firstOf.sample + index)
+      branches.push({ target, actions, guard: { type: 'batch', params: { facts } } })
+    }
+    const guard = { type: 'batch', params: { facts: ['no-tokens'] } }
+    return [...branches, { guard, target: 'await-execute', actions: [...actions, forget] }]
+  }
+
   const states: Record<string, object> = {
     'await-execute': {
       on: {
@@ -129,10 +145,7 @@ export function createRankMachine(program: RankProgram): AnyStateMachine {
     },
     'await-sample': {
       on: {
-        SAMPLE: [
-          { guard: 'emptyStep', target: 'await-execute', actions: [forget] },
-          ...goTo('sample', 0, []),
-        ],
+        SAMPLE: [...onEmptyStep(0, []), ...goTo('sample', 0, [])],
         THROW: { target: 'await-execute', actions: [{ type: 'skip-sample' }, forget] },
       },
     },
@@ -147,7 +160,12 @@ export function createRankMachine(program: RankProgram): AnyStateMachine {
       if (form.do === 'raise') {
         on['PROCEED'] = { target: 'raised', actions: [{ type: 'raise', params }] }
       } else {
-        on['PROCEED'] = goTo(phase, index + 1, [{ type: 'perform', params }])
+        const actions = [{ type: 'perform', params }]
+        const isReply = phase === 'sample' && form.do === 'reply'
+        on['PROCEED'] = [
+          ...(isReply ? onEmptyStep(index + 1, actions) : []),
+          ...goTo(phase, index + 1, actions),
+        ]
       }
       if (form.do === 'check-header') {
         on['HEADER_MISMATCH'] = { target: 'raised', actions: [{ type: 'raise', params }] }

@@ -258,7 +258,7 @@ function unroll(scenario: Scenario): Unrolled {
       }
       run(program.execute)
       statements.push({ needs: [], text: `sample(${step})` })
-      if (!batch.empty) run(program.sample)
+      run(batch.empty ? program.sample.filter((form) => form.do === 'reply') : program.sample)
     }
     for (const { name, step, found } of asked) {
       const all = mine.filter((work) => work.name === name && work.step === step).length

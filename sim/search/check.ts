@@ -9,6 +9,7 @@ import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding } from '../rank-model.ts'
 import { encodeSchedule, scenarioHash } from '../schedule.ts'
 import { endlessPoll, eventKind, kinds, World } from '../world.ts'
+import { Batch } from './batch.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { Closure, Reduction } from './expander.ts'
 import { Expander } from './expander.ts'
@@ -396,10 +397,9 @@ class Check {
     const { world, expander } = this
     const { width } = world
     const memory = this.options.memoryBytes ?? defaults.memoryBytes
-    const visited = new VisitedStates(width, memory)
-    const limit = Math.min(statesMax, visited.countMax)
+    const visited = new VisitedStates(width, memory, statesMax)
     const state = new Int32Array(width)
-    const next = new Int32Array(width)
+    const batch = new Batch(visited)
     const buffer: number[] = []
     world.initial(state)
     const startedWith = world.localStateCount
@@ -418,7 +418,9 @@ class Check {
       if (atOnce !== undefined) this.keep(atOnce, () => [])
       visited.add(state, 0, -1)
     }
-    for (let number = first; number < visited.count && atOnce === undefined; number++) {
+    for (let number = first; atOnce === undefined; number++) {
+      if (batch.isFull || number >= visited.count || number === levelEnd) batch.flush()
+      if (number >= visited.count) break
       if (number === levelEnd) {
         this.depth++
         levelEnd = visited.count
@@ -430,17 +432,14 @@ class Check {
         if (findings !== undefined) this.keep(findings, () => this.pathTo(visited, number, -1))
       } else {
         for (let index = 0; index < total; index++) {
-          next.set(state)
-          const findings = this.advance(next, 0, buffer[index])
-          if (findings === undefined) visited.add(next, 0, number)
+          const at = batch.room(state)
+          const findings = this.advance(batch.states, at, buffer[index])
+          if (findings === undefined) batch.keep(number)
           else this.keep(findings, () => this.pathTo(visited, number, index))
         }
       }
       if (this.found.size > 0 && !this.options.continue) break
-      if (visited.count >= limit) {
-        this.stopped = visited.isFull ? 'memory' : 'states'
-        break
-      }
+      if (visited.overflowed) break
       // Where nearly every state has local states of its own, shortening costs more than it gives.
       if (phase === 'shorten' && world.localStateCount > startedWith + localStatesMax) {
         this.stopped = 'states'
@@ -457,8 +456,22 @@ class Check {
       if ((number & 1023) !== 0) continue
       const stop = this.tick(phase, visited.count - number, visited)
       const due = phase === 'search' && this.options.checkpoint?.isDue()
-      if (due) this.options.checkpoint?.save(this.checkpointAt(visited, number + 1, levelEnd))
+      if (due) {
+        batch.flush()
+        if (visited.overflowed) break
+        this.options.checkpoint?.save(this.checkpointAt(visited, number + 1, levelEnd))
+      }
       if (stop) break
+    }
+    batch.flush()
+    const refuted = this.found.size > 0 && !this.options.continue
+    if (visited.overflowed && !refuted) {
+      this.stopped ??= visited.endsAt
+      // Successors in the last batch were refused: who goes on from here makes them once more.
+      const from = batch.firstParent
+      if (phase === 'search') {
+        this.options.checkpoint?.save(this.checkpointAt(visited, from, levelEnd))
+      }
     }
     if (this.stopped === undefined && expander.reduction === 'none') this.checkProgress(visited)
     this.shortestKnown = this.stopped === undefined && this.found.size > 0

@@ -5,6 +5,7 @@
 
 import { InternalError } from '../../spec/error.ts'
 import type { Finding } from '../rank-model.ts'
+import { attribute } from '../rank-table.ts'
 import { eventKind, kinds, type World } from '../world.ts'
 import { type Dependence, deriveAmongDevice, deriveBesideHost, union } from './independence.ts'
 
@@ -139,7 +140,7 @@ export class Expander {
             state[slot] = safe.closed[rank][state[slot]] - 1
             this.fired += steps
             moved = true
-            if (table.attributes[state[slot]] & 4) return
+            if (table.attributes[state[slot]] & attribute.raised) return
             continue
           }
         }
@@ -156,7 +157,7 @@ export class Expander {
             state[slot] = table.violating[-1 - next].next
             if (this.report(state, at, table.violating[-1 - next].findings, into)) return
           } else state[slot] = next
-          if (table.attributes[state[slot]] & 4) return
+          if (table.attributes[state[slot]] & attribute.raised) return
         }
       }
       for (let channel = 0; channel < safe.match.length; channel++) {
@@ -408,7 +409,7 @@ export class Expander {
         const [a, b] = world.meetings[meetings[i]]
         work |= (1 << (a === rank ? b : a)) & ~opened
       }
-      if (attributes[local] & 2 || here & (1 << events.retire)) {
+      if (attributes[local] & attribute.awaitsRpc || here & (1 << events.retire)) {
         work |= this.openForReply(state, at, opened | work) & ~opened
       }
     }

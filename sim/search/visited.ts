@@ -18,10 +18,19 @@ export const bytesPerState = (width: number): number => 2 * width + 4 + 8
 /** Smallest memory budget that makes sense, in bytes. */
 export const memoryMin = 2 ** 20
 
+/** What `add` returns for a new state that there is no room for: no state has that number. */
+export const refused = -numberMask - 1
+
+/** States that `addAll` takes at once. */
+export const batchMax = 256
+
 export class VisitedStates {
   readonly width: number
-  /** States that fit the memory budget. */
+  /** States that are kept at most, and what sets that number. */
   readonly countMax: number
+  readonly endsAt: 'memory' | 'states'
+  /** Was a new state refused because there are `countMax` already? */
+  overflowed = false
   count = 0
   /** Words of all states, one after the other. */
   private words: Uint16Array<ArrayBuffer> | Int32Array<ArrayBuffer>
@@ -30,14 +39,22 @@ export class VisitedStates {
   private slots: Int32Array<ArrayBuffer>
   private slotMask: number
   private growAt: number
+  private readonly hashes = new Int32Array(batchMax)
+  /** Keeps what `addAll` loads ahead of time from being optimised away. */
+  protected warmed = 0
 
-  /** @param memoryBytes budget for the whole store. */
-  constructor(width: number, memoryBytes: number) {
+  /**
+   * @param memoryBytes budget for the whole store.
+   * @param statesMax states that may be kept at most, if the budget has room for them.
+   */
+  constructor(width: number, memoryBytes: number, statesMax = storeMax) {
     if (memoryBytes < memoryMin) {
       fail('PPC101', `the memory budget must be at least ${memoryMin} bytes, got ${memoryBytes}`)
     }
     this.width = width
-    this.countMax = Math.min(storeMax, Math.floor(memoryBytes / bytesPerState(width)))
+    const fitting = Math.min(storeMax, Math.floor(memoryBytes / bytesPerState(width)))
+    this.endsAt = fitting < statesMax ? 'memory' : 'states'
+    this.countMax = Math.min(fitting, statesMax)
     const first = 1024
     this.words = new Uint16Array(first * width)
     this.parents = new Int32Array(first)
@@ -46,19 +63,22 @@ export class VisitedStates {
     this.growAt = growthPoint(2 * first)
   }
 
-  get isFull(): boolean {
-    return this.count >= this.countMax
-  }
-
   /** Bytes in use, as allocated. */
   get bytes(): number {
     return this.words.byteLength + this.parents.byteLength + this.slots.byteLength
   }
 
-  /** Adds a state. @returns its number if it is new, −1 − number if it was known. */
+  /**
+   * Adds a state.
+   * @returns its number if it is new, −1 − number if it was known, `refused` if there is no room.
+   */
   add(state: Int32Array, at: number, parent: number): number {
+    return this.addHashed(state, at, parent, hash(state, at, this.width))
+  }
+
+  /** `add` for a state whose hash is known already. */
+  private addHashed(state: Int32Array, at: number, parent: number, h: number): number {
     const { width, slots, slotMask, words } = this
-    const h = hash(state, at, width)
     const tag = h & ~numberMask
     let slot = h & slotMask
     for (;;) {
@@ -72,6 +92,10 @@ export class VisitedStates {
       }
       slot = (slot + 1) & slotMask
     }
+    if (this.count >= this.countMax) {
+      this.overflowed = true
+      return refused
+    }
     const number = this.count++
     slots[slot] = tag | (number + 1)
     if (number >= this.parents.length) this.growStates()
@@ -79,6 +103,27 @@ export class VisitedStates {
     this.parents[number] = parent
     if (this.count > this.growAt) this.growSlots()
     return number
+  }
+
+  /**
+   * Adds several states that lie one after the other, in order. The first two passes only touch
+   * what the last one needs: their loads do not depend on each other, so the processor waits for
+   * all of them at once. A large set spends nearly all its time waiting for memory: this halves it.
+   * @param parents the state from which each one was reached.
+   */
+  addAll(states: Int32Array, count: number, parents: Int32Array): void {
+    // Room first: growing in the middle would recompute the very hashes that are kept here.
+    while (Math.min(this.count + count, this.countMax) > this.growAt) this.growSlots()
+    const { width, slots, slotMask, words, hashes } = this
+    for (let k = 0; k < count; k++) hashes[k] = hash(states, k * width, width)
+    let warm = 0
+    for (let k = 0; k < count; k++) warm ^= slots[hashes[k] & slotMask]
+    for (let k = 0; k < count; k++) {
+      const number = slots[hashes[k] & slotMask] & numberMask
+      if (number > 0) warm ^= words[(number - 1) * width]
+    }
+    this.warmed = warm
+    for (let k = 0; k < count; k++) this.addHashed(states, k * width, parents[k], hashes[k])
   }
 
   /** The number of a state, −1 if it has not been added. */
@@ -153,33 +198,51 @@ export class VisitedStates {
     this.rehash(this.slots.length * 2)
   }
 
+  /** Puts all states into a table of `size` slots; in batches, for the reason told at `addAll`. */
   private rehash(size: number): void {
+    const { width, words, hashes, count } = this
     const slots = new Int32Array(size)
-    const mask = slots.length - 1
-    const state = new Int32Array(this.width)
-    for (let number = 0; number < this.count; number++) {
-      this.read(number, state)
-      const h = hash(state, 0, this.width)
-      let slot = h & mask
-      while (slots[slot] !== 0) slot = (slot + 1) & mask
-      slots[slot] = (h & ~numberMask) | (number + 1)
+    const mask = size - 1
+    let warm = 0
+    for (let first = 0; first < count; first += batchMax) {
+      const end = Math.min(count, first + batchMax)
+      for (let number = first; number < end; number++) {
+        const h = hash(words, number * width, width)
+        hashes[number - first] = h
+        warm ^= slots[h & mask]
+      }
+      for (let number = first; number < end; number++) {
+        const h = hashes[number - first]
+        let slot = h & mask
+        while (slots[slot] !== 0) slot = (slot + 1) & mask
+        slots[slot] = (h & ~numberMask) | (number + 1)
+      }
     }
+    this.warmed = warm
     this.slots = slots
     this.slotMask = mask
-    this.growAt = growthPoint(slots.length)
+    this.growAt = growthPoint(size)
   }
 }
 
 /** Slots are three quarters full at most. */
 const growthPoint = (slots: number): number => Math.floor(slots * 0.75)
 
-/** Multiplicative mixing (the constants of MurmurHash3's finaliser), good in all bits. */
-function hash(state: Int32Array, at: number, width: number): number {
-  let h = 0x9e3779b9 | 0
-  for (let i = 0; i < width; i++) {
-    h = Math.imul(h ^ state[at + i], 0x85ebca6b)
-    h ^= h >>> 15
-  }
-  h = Math.imul(h, 0xc2b2ae35)
-  return h ^ (h >>> 13)
+/**
+ * Odd multipliers, one a word (Weyl's sequence of the golden ratio, mixed). The products are
+ * summed, not chained: they do not wait for each other. The finaliser is that of MurmurHash3.
+ */
+const multipliers = Int32Array.from({ length: 64 }, (_, i) => mix(Math.imul(i + 1, 0x9e3779b9)) | 1)
+
+function mix(value: number): number {
+  let h = value
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return h ^ (h >>> 16)
+}
+
+function hash(state: Int32Array | Uint16Array, at: number, width: number): number {
+  let sum = 0x9e3779b9 | 0
+  for (let i = 0; i < width; i++) sum = (sum + Math.imul(state[at + i], multipliers[i])) | 0
+  return mix(sum)
 }

@@ -32,6 +32,7 @@ describe('facts', () => {
     ['mask', 'no-mask'],
     ['proposal', 'no-proposal'],
     ['first-use', 'not-first-use'],
+    ['tokens', 'no-tokens'],
   ]
 
   test('of each pair exactly one holds in any batch, and all together never', () => {
@@ -48,11 +49,12 @@ describe('facts', () => {
   })
 
   test.each([
-    [{}, ['mask', 'proposal', 'not-first-use']],
-    [{ mask: 'empty' }, ['no-mask', 'proposal', 'not-first-use']],
-    [{ mask: [false, true] }, ['mask', 'proposal', 'not-first-use']],
-    [{ requests: 0 }, ['no-mask', 'proposal', 'not-first-use']],
-    [{ proposal: false, firstUse: true }, ['mask', 'no-proposal', 'first-use']],
+    [{}, ['mask', 'proposal', 'not-first-use', 'tokens']],
+    [{ mask: 'empty' }, ['no-mask', 'proposal', 'not-first-use', 'tokens']],
+    [{ mask: [false, true] }, ['mask', 'proposal', 'not-first-use', 'tokens']],
+    [{ requests: 0 }, ['no-mask', 'proposal', 'not-first-use', 'tokens']],
+    [{ proposal: false, firstUse: true }, ['mask', 'no-proposal', 'first-use', 'tokens']],
+    [{ empty: true }, ['mask', 'proposal', 'not-first-use', 'no-tokens']],
   ] as const)('%j', (input, facts) => {
     const batch = batchFrom(input as Parameters<typeof batchFrom>[0])
     const known = opposites.flat().filter((fact) => holds(batch, [fact]))

@@ -65,11 +65,17 @@ describe("a rank's machine follows its program", () => {
     expect(run(withEmptyMask(fullBatch()))).not.toContain('sample 1: launch adopt')
   })
 
-  test('an empty step has no sample call', () => {
-    expect(run({ ...fullBatch(), empty: true }).slice(-2)).toEqual([
-      'await-sample',
-      'await-execute',
-    ])
+  test('of an empty step nothing is sampled: only the reply is left', () => {
+    const empty = { ...fullBatch(), empty: true }
+    expect(run(empty).slice(-2)).toEqual(['await-sample', 'await-execute'])
+    const last = createRankMachine(programOf(protocol, 1, 2))
+    let [snapshot] = initialTransition(last)
+    for (const event of [{ type: 'EXECUTE', batch: empty }, { type: 'SAMPLE' }]) {
+      ;[snapshot] = transition(last, snapshot, event)
+    }
+    expect(snapshot.value).toBe('sample 2: reply after sample')
+    ;[snapshot] = transition(last, snapshot, { type: 'PROCEED' })
+    expect(snapshot.value).toBe('await-execute')
   })
 
   test('it runs in a real actor as well', () => {

@@ -3,17 +3,26 @@
 
 import type { CommandDeclaration } from './command.ts'
 
+/** For commands that search: their first thread loads beside them. */
+const besideThread =
+  (load: CommandDeclaration['load']): CommandDeclaration['load'] =>
+  async () => {
+    const { startEarly } = await import('./pool.ts')
+    startEarly()
+    return load()
+  }
+
 export const commandList: readonly CommandDeclaration[] = [
   {
     name: 'explore',
     summary: 'check a variant or a protocol file of your own, and show how it breaks',
     arguments: '[scenario...]',
-    load: () => import('./commands/explore.ts'),
+    load: besideThread(() => import('./commands/explore.ts')),
   },
   {
     name: 'ladder',
     summary: "the field report's fixes, one by one: what each buys and what remains",
-    load: () => import('./commands/ladder.ts'),
+    load: besideThread(() => import('./commands/ladder.ts')),
   },
   {
     name: 'replay',

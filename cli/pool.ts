@@ -3,7 +3,8 @@
 
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import type { CheckOptions, CheckProgress, Verdict } from '../sim/search/check.ts'
+import type { Explanation } from '../sim/explain.ts'
+import type { CheckOptions, CheckProgress, Counterexample, Verdict } from '../sim/search/check.ts'
 import { type ErrorCode, InternalError, PpcheckError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
 
@@ -21,6 +22,18 @@ export interface Job {
   readonly scenario: Scenario
   readonly options: PlainCheckOptions
   readonly files?: CheckpointFiles
+  /** Explain every counterexample; cheapest where its search has just filled the tables. */
+  readonly explain?: boolean
+}
+
+/** A counterexample; with its explanation if the job asked for it. */
+export interface ExplainedCounterexample extends Counterexample {
+  readonly explanation?: Explanation
+}
+
+/** A verdict as a thread sends it back. */
+export interface ExplainedVerdict extends Verdict {
+  readonly counterexamples: readonly ExplainedCounterexample[]
 }
 
 export interface ToWorker {
@@ -28,6 +41,7 @@ export interface ToWorker {
   readonly scenario: Scenario
   readonly options: PlainCheckOptions
   readonly files: CheckpointFiles
+  readonly explain: boolean
 }
 
 export type FromWorker =
@@ -40,7 +54,7 @@ export type FromWorker =
   | {
       readonly kind: 'done'
       readonly job: number
-      readonly verdict: Verdict
+      readonly verdict: ExplainedVerdict
       readonly elapsedMs: number
     }
   | {
@@ -67,9 +81,14 @@ const noFiles: CheckpointFiles = { everyMs: Number.POSITIVE_INFINITY }
  * Checks all jobs.
  * @throws PpcheckError whatever the first failing job (in job order) was refused for.
  */
-export async function checkAll(jobs: readonly Job[], options: PoolOptions): Promise<Verdict[]> {
+export async function checkAll(
+  jobs: readonly Job[],
+  options: PoolOptions,
+): Promise<ExplainedVerdict[]> {
   const wanted = options.workers === 'auto' ? availableParallelism() : options.workers
-  const flag = new SharedArrayBuffer(4)
+  const first = early
+  early = undefined
+  const flag = first?.flag ?? new SharedArrayBuffer(4)
   const stop = (): void => void Atomics.store(new Int32Array(flag), 0, 1)
   if (options.signal?.aborted) stop()
   options.signal?.addEventListener('abort', stop)
@@ -77,16 +96,22 @@ export async function checkAll(jobs: readonly Job[], options: PoolOptions): Prom
     options.timeLimitMs === undefined ? undefined : setTimeout(stop, options.timeLimitMs)
   const results = new Array<FromWorker>(jobs.length)
   const workers: Worker[] = []
+  const startWorker = (ready: Worker | undefined): Worker => {
+    const worker = ready ?? newWorker(flag)
+    workers.push(worker)
+    return worker
+  }
   let next = 0
   try {
-    const runners = Array.from({ length: Math.max(1, Math.min(wanted, jobs.length)) }, () =>
+    first?.worker.ref()
+    const runners = Array.from({ length: Math.max(1, Math.min(wanted, jobs.length)) }, (_, index) =>
       runWorker(
-        startWorker(flag, workers),
+        startWorker(index === 0 ? first?.worker : undefined),
         (post) => {
           if (next >= jobs.length) return false
           const job = next++
-          const { scenario, options: plain, files = noFiles } = jobs[job]
-          post({ job, scenario, options: plain, files })
+          const { scenario, options: plain, files = noFiles, explain = false } = jobs[job]
+          post({ job, scenario, options: plain, files, explain })
           return true
         },
         (message) => {
@@ -109,21 +134,32 @@ export async function checkAll(jobs: readonly Job[], options: PoolOptions): Prom
   return results.map(verdictOf)
 }
 
-function verdictOf(result: FromWorker): Verdict {
+function verdictOf(result: FromWorker): ExplainedVerdict {
   if (result.kind === 'done') return result.verdict
   if (result.kind === 'progress') throw new InternalError('a search ended without a result')
   if (result.code === undefined) throw new InternalError(result.message)
   throw new PpcheckError(result.code, result.message, result.hint)
 }
 
-function startWorker(flag: SharedArrayBuffer, workers: Worker[]): Worker {
-  const worker = new Worker(new URL('./worker.js', import.meta.url), {
+/** A thread that loads while the main thread still reads the scenarios. */
+let early: { readonly worker: Worker; readonly flag: SharedArrayBuffer } | undefined
+
+/**
+ * Starts the first thread ahead of `checkAll`: half of a small search is loading modules, and two
+ * threads load at once. It does not keep the process alive if nothing is searched after all.
+ */
+export function startEarly(): void {
+  const flag = new SharedArrayBuffer(4)
+  early = { worker: newWorker(flag), flag }
+  early.worker.unref()
+}
+
+function newWorker(flag: SharedArrayBuffer): Worker {
+  return new Worker(new URL('./worker.js', import.meta.url), {
     workerData: flag,
     // Visited sets live outside the heap, but numbered local states are strings inside it.
     resourceLimits: { maxOldGenerationSizeMb: 12_288 },
   })
-  workers.push(worker)
-  return worker
 }
 
 /** One worker, fed until there is nothing left. */

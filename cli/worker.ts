@@ -3,26 +3,24 @@
 
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type CheckOptions, check, checkpointIdentity } from '../sim/search/check.ts'
+import { explain } from '../sim/explain.ts'
+import { replay } from '../sim/replay.ts'
+import { decodeSchedule } from '../sim/schedule.ts'
+import { type CheckOptions, check, checkpointIdentity, type Verdict } from '../sim/search/check.ts'
 import { type Checkpoint, decodeCheckpoint, encodeCheckpoint } from '../sim/search/checkpoint.ts'
 import { InternalError, PpcheckError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import { writeFileAtomically } from './atomic-file.ts'
-import type { CheckpointFiles, FromWorker, PlainCheckOptions, ToWorker } from './pool.ts'
+import type { CheckpointFiles, ExplainedVerdict, FromWorker, ToWorker } from './pool.ts'
 
 const progressIntervalMs = 100
 const stop = new Int32Array(workerData as SharedArrayBuffer)
 
-parentPort?.on('message', ({ job, scenario, options, files }: ToWorker) => {
-  parentPort?.postMessage(run(job, scenario, options, files))
+parentPort?.on('message', (message: ToWorker) => {
+  parentPort?.postMessage(run(message))
 })
 
-function run(
-  job: number,
-  scenario: Scenario,
-  plain: PlainCheckOptions,
-  files: CheckpointFiles,
-): FromWorker {
+function run({ job, scenario, options: plain, files, explain: isWanted }: ToWorker): FromWorker {
   const started = performance.now()
   let shownAt = started
   let savedAt = started
@@ -47,7 +45,13 @@ function run(
     }
     const resume = files.resume === undefined ? {} : readCheckpoint(files.resume, scenario, options)
     const verdict = check(scenario, { ...options, ...resume })
-    return { kind: 'done', job, verdict, elapsedMs: performance.now() - started }
+    const elapsedMs = performance.now() - started
+    return {
+      kind: 'done',
+      job,
+      verdict: isWanted ? explained(scenario, verdict) : verdict,
+      elapsedMs,
+    }
   } catch (error) {
     if (error instanceof PpcheckError) {
       const { code, message, hint } = error
@@ -57,6 +61,14 @@ function run(
     return { kind: 'failed', job, code: undefined, message, hint: undefined }
   }
 }
+
+const explained = (scenario: Scenario, verdict: Verdict): ExplainedVerdict => ({
+  ...verdict,
+  counterexamples: verdict.counterexamples.map((counterexample) => {
+    const trace = replay(scenario, decodeSchedule(scenario, counterexample.schedule))
+    return { ...counterexample, explanation: explain(trace) }
+  }),
+})
 
 /** A stopped search leaves a checkpoint too, so that nothing is lost by Ctrl-C. */
 function checkpointOptions(

@@ -3,8 +3,8 @@
 
 import { isTransfer } from '../spec/operation.ts'
 import type { Protocol } from '../spec/program.ts'
-import { programOf, resolvePeer } from '../spec/program.ts'
 import { operationsOf } from '../spec/rank-machine.ts'
+import { programOf, resolvePeer } from '../spec/resolve-program.ts'
 
 export interface Channel {
   readonly index: number

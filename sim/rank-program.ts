@@ -3,9 +3,9 @@
 
 import { assert, fail } from '../spec/error.ts'
 import type { Operation } from '../spec/operation.ts'
-import type { RankProgram } from '../spec/program.ts'
-import { resolvePeer, resolveSteps } from '../spec/program.ts'
 import { operationsOf } from '../spec/rank-machine.ts'
+import type { RankProgram } from '../spec/resolve-program.ts'
+import { resolvePeer, resolveSteps } from '../spec/resolve-program.ts'
 import type { Channel } from './channels.ts'
 
 export interface CompiledOperation {

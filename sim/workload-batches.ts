@@ -2,13 +2,12 @@
 // environment that may choose among masks costs nothing where no operation depends on them.
 
 import type { Batch } from '../spec/batch.ts'
-import { batchKey, fullBatch } from '../spec/batch.ts'
+import { batchFrom, batchKey, fullBatch } from '../spec/batch.ts'
 import { fail } from '../spec/error.ts'
 import type { Fact } from '../spec/operation.ts'
-import { programOf } from '../spec/program.ts'
 import { operationsOf } from '../spec/rank-machine.ts'
+import { programOf } from '../spec/resolve-program.ts'
 import type { Fault, FaultKind, Scenario } from '../spec/scenario.ts'
-import { batchFrom } from '../spec/scenario.ts'
 
 /** Faults that strike when a step is dispatched: a rank is handed another batch, or none. */
 const dispatchKinds: readonly FaultKind[] = [

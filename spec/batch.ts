@@ -1,8 +1,10 @@
 // What the scheduler's output says of one step, as far as the protocol can see it. A batch is the
 // label that a step carries through the model; ranks may be handed different ones by a fault.
 
+import { fail } from './error.ts'
 import { crc32, packMask } from './header.ts'
 import type { Fact } from './operation.ts'
+import type { BatchInput } from './scenario.ts'
 
 /** One step's batch as a rank sees it. */
 export interface Batch {
@@ -94,4 +96,26 @@ export function describeBatch(batch: Batch): string {
   if (batch.rows !== 'a') words.push(`rows ${batch.rows}`)
   if (batch.firstUse) words.push('first use')
   return words.join(', ')
+}
+
+/** A batch with its defaults: one request, full mask, a proposal, nothing rejected. */
+export function batchFrom(input: BatchInput): Batch {
+  const requests = Array.isArray(input.mask)
+    ? (input.requests ?? input.mask.length)
+    : (input.requests ?? 1)
+  const base = fullBatch(requests)
+  const mask = Array.isArray(input.mask) ? input.mask : base.mask.map(() => input.mask !== 'empty')
+  if (mask.length !== requests) {
+    fail('PPC202', `batch: mask has ${mask.length} rows, requests says ${requests}`)
+  }
+  return {
+    ...base,
+    mask,
+    proposal: input.proposal ?? true,
+    rejected: input.rejected ?? 0,
+    rows: input.rows ?? 'a',
+    frees: input.frees ?? false,
+    empty: input.empty ?? false,
+    firstUse: input.firstUse ?? false,
+  }
 }

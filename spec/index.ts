@@ -57,7 +57,7 @@ export {
   streamWait,
   when,
 } from './operation.ts'
-export { defineProtocol, type Protocol, type RankProgram, type Role } from './program.ts'
+export { defineProtocol, type Protocol, type Role } from './program.ts'
 export { type Property, type PropertyId, properties, propertyIds } from './properties.ts'
 export { fieldReport } from './protocols/field-report.ts'
 export {
@@ -70,6 +70,7 @@ export {
   variants,
 } from './protocols/index.ts'
 export { createRankMachine, type RankEvent } from './rank-machine.ts'
+export type { RankProgram } from './resolve-program.ts'
 export {
   defineScenario,
   type Fault,

@@ -9,7 +9,7 @@ import type { Batch } from './batch.ts'
 import { fullBatch, holds } from './batch.ts'
 import type { Fact, Operation } from './operation.ts'
 import { describe } from './operation.ts'
-import type { RankProgram } from './program.ts'
+import type { RankProgram } from './resolve-program.ts'
 
 /** What the environment tells a rank's host thread. */
 export type RankEvent =

@@ -2,8 +2,6 @@
 // one description of the data part; the published JSON Schema is generated from it.
 
 import { z } from 'zod'
-import type { Batch } from './batch.ts'
-import { fullBatch } from './batch.ts'
 import { fail } from './error.ts'
 import { checkRanks, defineProtocol, type Protocol } from './program.ts'
 import { propertyIds } from './properties.ts'
@@ -129,25 +127,3 @@ export function defineScenario(input: ScenarioInput): Scenario {
 
 /** The JSON Schema of the data part of a scenario. */
 export const scenarioJsonSchema = () => z.toJSONSchema(scenarioSchema, { io: 'input' })
-
-/** A batch with its defaults: one request, full mask, a proposal, nothing rejected. */
-export function batchFrom(input: BatchInput): Batch {
-  const requests = Array.isArray(input.mask)
-    ? (input.requests ?? input.mask.length)
-    : (input.requests ?? 1)
-  const base = fullBatch(requests)
-  const mask = Array.isArray(input.mask) ? input.mask : base.mask.map(() => input.mask !== 'empty')
-  if (mask.length !== requests) {
-    fail('PPC202', `batch: mask has ${mask.length} rows, requests says ${requests}`)
-  }
-  return {
-    ...base,
-    mask,
-    proposal: input.proposal ?? true,
-    rejected: input.rejected ?? 0,
-    rows: input.rows ?? 'a',
-    frees: input.frees ?? false,
-    empty: input.empty ?? false,
-    firstUse: input.firstUse ?? false,
-  }
-}

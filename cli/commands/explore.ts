@@ -2,17 +2,23 @@
 // on stdout; how long it took goes to stderr.
 
 import type { ChalkInstance } from 'chalk'
-import { explain } from '../../sim/explain.ts'
+import type { Explanation } from '../../sim/explain.ts'
 import { replay } from '../../sim/replay.ts'
 import { decodeSchedule } from '../../sim/schedule.ts'
 import type { CheckProgress, Counterexample, Verdict } from '../../sim/search/check.ts'
-import { fail } from '../../spec/error.ts'
+import { assert, fail } from '../../spec/error.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
-import { type CheckpointFiles, checkAll, type PlainCheckOptions } from '../pool.ts'
+import {
+  type CheckpointFiles,
+  checkAll,
+  type ExplainedCounterexample,
+  type ExplainedVerdict,
+  type PlainCheckOptions,
+} from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
 import { type NamedScenario, quoted, scenariosFrom } from '../scenario-source.ts'
 import { traceText } from '../trace-file.ts'
@@ -28,7 +34,12 @@ export async function run(invocation: Invocation): Promise<Report> {
   const signal = invocation.interruptSignal()
   const elapsed = new Map<number, number>()
   const verdicts = await checkAll(
-    named.map(({ scenario }) => ({ scenario, options: checkOptions(options), files })),
+    named.map(({ scenario }) => ({
+      scenario,
+      options: checkOptions(options),
+      files,
+      explain: true,
+    })),
     {
       workers: options.workers ?? 'auto',
       signal,
@@ -59,7 +70,7 @@ export async function run(invocation: Invocation): Promise<Report> {
 
 interface Result {
   readonly named: readonly NamedScenario[]
-  readonly verdicts: readonly Verdict[]
+  readonly verdicts: readonly ExplainedVerdict[]
   readonly options: OptionValues
   readonly interrupted: boolean
   /** Was there a violation to save, and was it asked for? */
@@ -118,20 +129,22 @@ function saveFirst(
   return true
 }
 
-const explanationOf = ({ scenario }: NamedScenario, { schedule }: Counterexample) =>
-  explain(replay(scenario, decodeSchedule(scenario, schedule)))
+function explanationOf({ explanation }: ExplainedCounterexample): Explanation {
+  assert(explanation !== undefined, 'a counterexample comes back without its explanation')
+  return explanation
+}
 
 const replayLine = ({ words }: NamedScenario, { schedule }: Counterexample): string =>
   ['npx ppcheck replay', quoted(schedule), ...words].join(' ')
 
-function verdictData(named: NamedScenario, verdict: Verdict) {
+function verdictData(named: NamedScenario, verdict: ExplainedVerdict) {
   const { counterexamples, bytes: _bytes, ...rest } = verdict
   return {
     scenario: named.scenario.name,
     ...rest,
-    counterexamples: counterexamples.map((counterexample) => ({
+    counterexamples: counterexamples.map(({ explanation: _, ...counterexample }, index) => ({
       ...counterexample,
-      ...explanationOf(named, counterexample),
+      ...explanationOf(counterexamples[index]),
       replay: replayLine(named, counterexample),
     })),
   }
@@ -172,7 +185,7 @@ function reportText(paint: ChalkInstance, result: Result): string {
       ...verdictHead(paint, verdict),
     )
     for (const counterexample of verdict.counterexamples) {
-      const explanation = explanationOf(named[index], counterexample)
+      const explanation = explanationOf(counterexample)
       const line = replayLine(named[index], counterexample)
       lines.push(...counterexampleText(paint, counterexample, explanation, line))
     }

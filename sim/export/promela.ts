@@ -4,12 +4,12 @@
 // workload the k-th entry of every FIFO is then known, so a FIFO is one counter. A wait of a stream
 // has no state: it holds back the entries behind it as long as its work is not complete.
 
-import { holds } from '../../spec/batch.ts'
+import { batchFrom, holds } from '../../spec/batch.ts'
 import { fail } from '../../spec/error.ts'
 import type { Operation, TransferOperation } from '../../spec/operation.ts'
 import { describe, isTransfer } from '../../spec/operation.ts'
-import { programOf, resolvePeer, resolveSteps } from '../../spec/program.ts'
-import { batchFrom, type Scenario } from '../../spec/scenario.ts'
+import { programOf, resolvePeer, resolveSteps } from '../../spec/resolve-program.ts'
+import type { Scenario } from '../../spec/scenario.ts'
 
 /** One piece of work that a host launches or posts. */
 interface Work {

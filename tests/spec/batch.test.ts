@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { numberBatches } from '../../sim/workload-batches.ts'
 import {
   type Batch,
+  batchFrom,
   batchKey,
   describeBatch,
   fullBatch,
@@ -14,7 +15,7 @@ import {
 } from '../../spec/batch.ts'
 import type { Fact } from '../../spec/operation.ts'
 import { fieldScenario } from '../../spec/protocols/index.ts'
-import { batchFrom, type FaultKind, faultKinds } from '../../spec/scenario.ts'
+import { type FaultKind, faultKinds } from '../../spec/scenario.ts'
 
 const batches: fc.Arbitrary<Batch> = fc.record({
   requests: fc.nat({ max: 9 }),

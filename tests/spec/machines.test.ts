@@ -3,13 +3,14 @@
 import { describe, expect, test } from 'vitest'
 import { createActor, initialTransition, transition } from 'xstate'
 import { numberBatches } from '../../sim/workload-batches.ts'
-import { fullBatch, withEmptyMask } from '../../spec/batch.ts'
+import { batchFrom, fullBatch, withEmptyMask } from '../../spec/batch.ts'
 import { createEngineMachine } from '../../spec/engine-machine.ts'
 import { done, launch, pend, reply, send, when } from '../../spec/operation.ts'
-import { defineProtocol, programOf } from '../../spec/program.ts'
+import { defineProtocol } from '../../spec/program.ts'
 import { fieldScenario } from '../../spec/protocols/index.ts'
 import { createRankMachine } from '../../spec/rank-machine.ts'
-import { batchFrom, defineScenario } from '../../spec/scenario.ts'
+import { programOf } from '../../spec/resolve-program.ts'
+import { defineScenario } from '../../spec/scenario.ts'
 
 const protocol = defineProtocol({
   name: 'small',

@@ -317,12 +317,12 @@ export const optionTable = {
     commands: ['explore'],
     parse: name,
   }),
-  format: option<'mermaid' | 'xstate' | 'promela'>({
+  format: option<'mermaid' | 'xstate' | 'promela' | 'tla'>({
     flag: '--format <format>',
-    help: 'mermaid (a diagram, the default), xstate (a definition), promela (for SPIN)',
+    help: 'mermaid (a diagram, the default), xstate (a definition), promela (SPIN), tla (TLC)',
     group: 'Output',
     commands: ['export'],
-    parse: choice(['mermaid', 'xstate', 'promela']),
+    parse: choice(['mermaid', 'xstate', 'promela', 'tla']),
   }),
   rank: option({
     flag: '--rank <r>',

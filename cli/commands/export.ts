@@ -1,9 +1,10 @@
 // `ppcheck export`: the machine of a rank as it is explored, as a picture or in XState's own form;
-// or the whole scenario, of bounded steps, as a model for SPIN. The text goes to stdout bare, so
+// or the whole scenario, of bounded steps, as a model for SPIN, TLC or Apalache. The text goes to stdout bare, so
 // that it can be piped into a file or a viewer.
 
 import { mermaid } from '../../sim/export/mermaid.ts'
 import { toPromela } from '../../sim/export/promela.ts'
+import { toTla } from '../../sim/export/tla.ts'
 import { xstateDefinition } from '../../sim/export/xstate.ts'
 import { World } from '../../sim/world.ts'
 import { fail } from '../../spec/error.ts'
@@ -30,6 +31,7 @@ export async function run({ args, options }: Invocation): Promise<Report> {
     mermaid: () => mermaid(new World(scenario), rank),
     xstate: () => JSON.stringify(xstateDefinition(new World(scenario), rank), null, 2),
     promela: () => toPromela(scenario),
+    tla: () => toTla(scenario),
   }
   const text = write[format]()
   return {

@@ -40,6 +40,12 @@ describe('export', () => {
     expect(JSON.parse(stdout)).toMatchObject({ id: 'rank-0', initial: 'await-execute' })
   })
 
+  test('tla is a module with its configuration', () => {
+    const { stdout } = ppcheckExport('capped', '--pp', '2', '--steps', '1', '--format', 'tla')
+    expect(stdout).toMatch(/^---- MODULE ppcheck_capped ----\n/)
+    expect(stdout).toContain('\nSPECIFICATION Spec\n')
+  })
+
   test('promela is the whole scenario, of so many steps', () => {
     const { stdout } = ppcheckExport('capped', '--pp', '3', '--steps', '2', '--format', 'promela')
     expect(stdout).toContain('active proctype rank_2_host() {')
@@ -58,7 +64,7 @@ describe('export', () => {
     ],
     [
       ['--variant', 'capped', '--format', 'svg'],
-      'PPC102 format must be one of mermaid, xstate, promela, got svg (--format)\n',
+      'PPC102 format must be one of mermaid, xstate, promela, tla, got svg (--format)\n',
     ],
     [['capped', 'gated'], 'PPC107 one scenario is exported at a time, 2 are given\n'],
   ])('%s', (args, line) => {

@@ -1,5 +1,5 @@
 // What one rank runs of a protocol: its role, with peers and offsets as numbers. Apart from the
-// checks of program.ts, because it is loaded wherever a search runs and those need a schema library.
+// checks of program.ts, because it is loaded wherever a search runs, without a schema library.
 
 import type { Operation, Peer, StepsAgo, TransferOperation } from './operation.ts'
 import { isTransfer } from './operation.ts'

@@ -1,6 +1,6 @@
 // `ppcheck export`: the machine of a rank as it is explored, as a picture or in XState's own form;
-// or the whole scenario, of bounded steps, as a model for SPIN, TLC or Apalache. The text goes to stdout bare, so
-// that it can be piped into a file or a viewer.
+// or the whole scenario, of bounded steps, as a model for SPIN, TLC or Apalache. The text goes to
+// stdout bare, so that it can be piped into a file or a viewer.
 
 import { mermaid } from '../../sim/export/mermaid.ts'
 import { toPromela } from '../../sim/export/promela.ts'

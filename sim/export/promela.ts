@@ -32,9 +32,10 @@ export function toPromela(scenario: Scenario): string {
   return [
     `/* ${identifier(scenario.name)}, protocol ${identifier(protocol.name)}: pp ${topology.pp},`,
     `   window ${topology.window}, ${workload.steps} steps, ${device.residentCollectives} resident`,
-    `   collectives, launch order ${device.launchOrder}. Written by ppcheck export --format promela.`,
-    '   Every line that moves is one transition. A deadlock (P1, P10) is an invalid end state, a',
-    '   mismatch (P2) an assertion that fails; the other properties of ppcheck are not in here. */',
+    `   collectives, launch order ${device.launchOrder}.`,
+    '   Written by ppcheck export --format promela. Every line that moves is one transition. A',
+    '   deadlock (P1, P10) is an invalid end state, a mismatch (P2) an assertion that fails; the',
+    '   other properties of ppcheck are not in here. */',
     '',
     ...counters.map(({ names, about }) => `${type} ${names.join(', ')} /* ${about} */`),
     '',

@@ -82,8 +82,8 @@ export function toTla(scenario: Scenario): string {
     `(* pp ${topology.pp}, window ${topology.window}, ${workload.steps} steps, ` +
       `${device.residentCollectives} resident collectives, launch order ${device.launchOrder}.`,
     `   Written by ppcheck export --format tla, to be saved as ${moduleName}.tla. Every action is`,
-    '   one transition. A deadlock (P1, P10) is a deadlock of TLC, a mismatch (P2) breaks Agreement;',
-    '   the other properties of ppcheck are not in here. *)',
+    '   one transition. A deadlock (P1, P10) is a deadlock of TLC, a mismatch (P2) breaks the',
+    '   invariant Agreement; the other properties of ppcheck are not in here. *)',
     'EXTENDS Integers',
     '',
     'VARIABLES',

@@ -1,6 +1,6 @@
-// The TLA+ export. TLC itself is asked where PPCHECK_TLA2TOOLS names its jar. Everywhere, the text is
-// read back by a small reader of exactly the TLA+ that is written, and explored: it must have the
-// states of the checker without reduction, and deadlock or disagree where the checker says so.
+// The TLA+ export. TLC itself is asked where PPCHECK_TLA2TOOLS names its jar. Everywhere, the text
+// is read back by a small reader of exactly the TLA+ that is written, and explored: it must have
+// the states of the checker without reduction, and deadlock or disagree where the checker does.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -94,7 +94,7 @@ export function counterexampleText(
   explanation: Explanation,
   replayLine: string,
 ): string[] {
-  const { story, cycle, table, standing, hazard } = explanation
+  const { story, cycle, loop, table, standing, hazard } = explanation
   const { property: broken, choices, shortest } = counterexample
   const known = shortest ? ', the fewest that lead here' : ', not known to be the fewest'
   const count = choices.length === 1 ? '1 choice' : `${choices.length} choices`
@@ -109,6 +109,12 @@ export function counterexampleText(
     lines.push('', paint.bold('Wait-for cycle'))
     cycle.forEach(({ who, why }, index) => {
       lines.push(...wrapped(`${index + 1}. ${who} ${why}`, tableWidth))
+    })
+  }
+  if (loop.length > 0) {
+    lines.push('', paint.bold('For ever, after the run below (stem and loop of the lasso)'))
+    loop.forEach((text, index) => {
+      lines.push(...wrapped(`${index + 1}. ${text}, and misses`, tableWidth))
     })
   }
   lines.push('', paint.bold('Ranks over time'), ...tableText(paint, table))

@@ -26,6 +26,11 @@ export interface Explanation {
   /** One or two sentences: who waits for whom, at which step, on which communicator, and why. */
   readonly story: string
   readonly cycle: readonly Wait[]
+  /**
+   * The loop of a lasso, for P6: what goes on for ever once the run (the stem) has ended. It takes
+   * everything that is enabled there, so every fair scheduler allows it.
+   */
+  readonly loop: readonly string[]
   /** Where every rank stands in the end. */
   readonly standing: readonly string[]
   /** Rank × time; the last column is the end of the run. */
@@ -44,6 +49,7 @@ export function explain(trace: Trace, columnsMax = 8): Explanation {
   return {
     story: storyOf(trace, cycle),
     cycle: cycle.map(({ what, why, rank }) => ({ who: what, why, rank })),
+    loop: trace.loop,
     standing,
     table: tableOf(trace, columnsMax),
     hazard: hazardOf(trace, cycle, waiters),

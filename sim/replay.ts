@@ -30,6 +30,8 @@ export interface Trace {
   readonly world: World
   readonly events: readonly TraceEvent[]
   readonly findings: readonly Finding[]
+  /** What goes on for ever after the last event and changes nothing (P6); empty otherwise. */
+  readonly loop: readonly string[]
   /** The global state after the last event. */
   readonly final: Int32Array
   /** Steps that the engine has dispatched. */
@@ -106,6 +108,7 @@ export function replay(scenario: Scenario, schedule: Schedule): Trace {
   const events: TraceEvent[] = []
   const closure: Closure = { findings: undefined, events: [] }
   let findings: readonly Finding[] = []
+  let loop: readonly string[] = []
   let dispatched = 0
   world.initial(state)
 
@@ -147,6 +150,7 @@ export function replay(scenario: Scenario, schedule: Schedule): Trace {
     if (total === 0 || world.onlyPolls(buffer, total)) {
       const stop = total === 0 ? (world.judgeStop(state, 0) ?? []) : [endlessPoll]
       findings = wanted(stop)
+      loop = buffer.slice(0, total).map((event) => world.describeEvent(state, 0, event))
       break
     }
     if (used >= schedule.choices.length) break
@@ -158,5 +162,5 @@ export function replay(scenario: Scenario, schedule: Schedule): Trace {
     ended = findings.length > 0 || close()
   }
   const choicesLeft = schedule.choices.length - used
-  return { scenario, world, events, findings, final: state, dispatched, choicesLeft }
+  return { scenario, world, events, findings, loop, final: state, dispatched, choicesLeft }
 }

@@ -504,9 +504,27 @@ class Check {
       },
     })
     if (lasso === undefined) return
-    const text = `a fair scheduler can follow a cycle of ${lasso.loop.length} states for ever`
     const end = lasso.loop[0]
+    const around = this.eventsBetween(visited, [...lasso.loop, end])
+    const text = `a fair scheduler can follow a cycle for ever: ${around.join('; ')}`
     this.keep([{ property: 'P6', text }], () => this.pathTo(visited, end, -1))
+  }
+
+  /** The events of a walk over numbered states, in words. */
+  private eventsBetween(visited: VisitedStates, walk: readonly number[]): string[] {
+    const { world, expander } = this
+    const state = new Int32Array(world.width)
+    const next = new Int32Array(world.width)
+    const buffer: number[] = []
+    return walk.slice(1).map((target, index) => {
+      visited.read(walk[index], state)
+      const total = expander.choices(state, 0, buffer)
+      const event = buffer.slice(0, total).find((each) => {
+        next.set(state)
+        return this.advance(next, 0, each) === undefined && visited.find(next, 0) === target
+      })
+      return event === undefined ? '?' : world.describeEvent(state, 0, event)
+    })
   }
 
   private checkpointAt(visited: VisitedStates, number: number, levelEnd: number): Checkpoint {

@@ -2,6 +2,9 @@
 // mutant that breaks it, beside the mended twin that differs in one place and holds.
 
 import { describe, expect, test } from 'vitest'
+import { explain } from '../../sim/explain.ts'
+import { replay } from '../../sim/replay.ts'
+import { decodeSchedule } from '../../sim/schedule.ts'
 import { check } from '../../sim/search/check.ts'
 import type { Operation } from '../../spec/operation.ts'
 import {
@@ -244,6 +247,15 @@ describe('P6 progress', () => {
     const others = { sample: [sampled(), counts(), poll(done('counts')), pend()] }
     expect(broken(engine({ last, others }))).toEqual(['P6'])
     expect(broken(polling('counts'))).toEqual([])
+  })
+
+  test('it is shown as a lasso: the run is the stem, the polls are the loop', () => {
+    const last = { sample: [launch('sample', { stream: 'main' }), reply(done('sample'))] }
+    const others = { sample: [sampled(), counts(), poll(done('counts')), pend()] }
+    const scenario = engine({ last, others })
+    const [{ schedule }] = check(scenario).counterexamples
+    const { loop } = explain(replay(scenario, decodeSchedule(scenario, schedule)))
+    expect(loop).toEqual(['rank 0: host polls counts'])
   })
 
   test('the cycle search on the full graph says the same', () => {

@@ -8,6 +8,7 @@ import type { PropertyId } from '../spec/properties.ts'
 import { properties } from '../spec/properties.ts'
 import { type ExitCode, exitCodes } from './exit-codes.ts'
 
+/** Columns of prose and of tables that fit it. */
 const tableWidth = 100
 
 /** What a verdict covers. */
@@ -134,7 +135,7 @@ export function counterexampleText(
 }
 
 /** Text broken at blanks; continuation lines are indented. */
-function wrapped(text: string, width: number): string[] {
+export function wrapped(text: string, width = tableWidth): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {

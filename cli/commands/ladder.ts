@@ -25,7 +25,7 @@ import { exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
 import { checkAll } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
-import { scopeText } from '../verdict-text.ts'
+import { scopeText, wrapped } from '../verdict-text.ts'
 
 /** What decides a rung. P11 is told apart: an int32 header raises, it does not freeze. */
 const ladderProperties: readonly PropertyId[] = ['P1', 'P2', 'P3', 'P6', 'P7', 'P10', 'P12']
@@ -229,26 +229,27 @@ function textOf(
   const { pp, shown, rows, consistency, narrow, options } = result
   const lines = [
     paint.bold(`The field report's ladder at PP${pp}, K = ${options.draftsPerStep ?? 5}`),
-    `assuming ${assumptionText(shown)}; every run: full or empty masks, with or without proposal`,
+    `assuming ${assumptionText(shown)}; any run, full or empty masks, with or without proposal`,
     '',
     ...rungTable(paint, rows, options.timing !== false),
     '',
   ]
   for (const { id, rung } of narrow) {
-    lines.push(
+    const text =
       `rung ${rung} (${id}) also violates P11 ${properties.P11.name}: ${properties.P11.why}` +
-        ` (a header does not depend on pp: decided at pp ${headerPp})`,
-    )
+      ` (a header does not depend on pp: decided at pp ${headerPp})`
+    lines.push(...wrapped(text))
   }
   if (narrow.length > 0) lines.push('')
   lines.push(...assumptionTable(paint, result), '')
   const agreeing = consistency.filter(({ consistent }) => consistent)
   lines.push(
-    agreeing.length === 0
-      ? 'No assumption of the table agrees with all observations.'
-      : `Consistent with all observations: ${agreeing
-          .map(({ assumption }) => assumptionText(assumption))
-          .join('; ')}.`,
+    ...(agreeing.length === 0
+      ? ['No assumption of the table agrees with all observations.']
+      : [
+          'Consistent with all observations:',
+          ...agreeing.map(({ assumption }) => `- ${assumptionText(assumption)}`),
+        ]),
   )
   return lines.join('\n')
 }

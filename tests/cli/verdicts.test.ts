@@ -224,14 +224,14 @@ describe('ladder', () => {
       ...Array<string>(5).fill('VIOLATED'),
       'HOLDS',
     ])
-    expect(stdout).toMatch(/Consistent with all observations: resident 1, metadata none/)
+    expect(stdout).toMatch(/Consistent with all observations:\n- resident 1, metadata none/)
     expect(ppcheck(...args, '--workers', '2').stdout).toBe(stdout)
   })
 
   test('other observations are consistent with other assumptions', () => {
     const observed = ['--observed', 'wedge,clean,clean,clean,clean,clean']
     const { stdout } = ppcheck('ladder', '--pp', '3', '--no-timing', ...observed)
-    const consistent = /Consistent with all observations: (.*)/.exec(stdout)?.[1] ?? ''
+    const consistent = /Consistent with all observations:\n([^]*)/.exec(stdout)?.[1] ?? ''
     expect(consistent).toContain('metadata rendezvous')
     expect(consistent).not.toContain('metadata none, launch order free')
   })

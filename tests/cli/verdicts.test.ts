@@ -231,7 +231,7 @@ describe('ladder', () => {
   test('other observations are consistent with other assumptions', () => {
     const observed = ['--observed', 'wedge,clean,clean,clean,clean,clean']
     const { stdout } = ppcheck('ladder', '--pp', '3', '--no-timing', ...observed)
-    const consistent = /Consistent with all observations:\n([^]*)/.exec(stdout)?.[1] ?? ''
+    const consistent = /Consistent with all observations:\n(.*)/s.exec(stdout)?.[1] ?? ''
     expect(consistent).toContain('metadata rendezvous')
     expect(consistent).not.toContain('metadata none, launch order free')
   })

@@ -4,8 +4,9 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { addonFolders } from './package-folder.ts'
 
-export type ProbeName = 'node' | 'gloo' | 'cuda-driver' | 'nccl' | 'gpus' | 'spin'
+export type ProbeName = 'node' | 'gloo' | 'gpu-addon' | 'cuda-driver' | 'nccl' | 'gpus' | 'spin'
 
 /** One finding. A missing thing always says why it counts as missing and what mends it. */
 export type Probe = {
@@ -67,6 +68,7 @@ const nodeVersionMin = [20, 19] as const
 export const probeAll = (host: Host = thisHost): readonly Probe[] => [
   probeNode(host),
   probeGloo(host),
+  probeAddon(host),
   probeDriver(host),
   probeNccl(host),
   probeGpus(host),
@@ -108,6 +110,20 @@ function probeGloo(host: Host): Probe {
     available: false,
     reason: `no ${missing.join(' and no ')}`,
     remedy: 'apt-get install -y libgloo-dev',
+  }
+}
+
+function probeAddon(host: Host): Probe {
+  const about = { name: 'gpu-addon', purpose: 'calls CUDA and NCCL, real or emulated' } as const
+  const found = addonFolders()
+    .map((folder) => join(folder, 'ppcheck_cuda.node'))
+    .find((file) => host.exists(file))
+  if (found !== undefined) return { ...about, available: true, found }
+  return {
+    ...about,
+    available: false,
+    reason: 'it is not built: there was no C++ compiler when ppcheck was installed',
+    remedy: 'apt-get install -y g++ && npm rebuild ppcheck',
   }
 }
 

@@ -37,6 +37,11 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import('./commands/export.ts'),
   },
   {
+    name: 'calibrate',
+    summary: 'measure a GPU: how many collectives spin side by side, and what starts beside them',
+    load: () => import('./commands/calibrate.ts'),
+  },
+  {
     name: 'doctor',
     summary: 'what can run here, and for what is missing the reason and the remedy',
     load: () => import('./commands/doctor.ts'),

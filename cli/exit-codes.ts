@@ -32,5 +32,6 @@ export const exitCodeOf = (error: unknown): ExitCode =>
 
 const exitCodeOfCode = (code: ErrorCode): ExitCode => {
   if (code === 'PPC302' || code === 'PPC305') return exitCodes.nondeterminism
+  if (code === 'PPC425') return exitCodes.usage
   return code.startsWith('PPC4') ? exitCodes.unavailable : exitCodes.usage
 }

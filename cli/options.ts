@@ -17,7 +17,14 @@ import {
 import { parseReporter } from './reporters/request.ts'
 
 /** Every command that options are declared for. A name may come before its command does. */
-export type CommandName = 'explore' | 'ladder' | 'replay' | 'export' | 'doctor' | 'init'
+export type CommandName =
+  | 'explore'
+  | 'ladder'
+  | 'replay'
+  | 'export'
+  | 'calibrate'
+  | 'doctor'
+  | 'init'
 
 /** Headings of the help, in the order in which they appear. */
 export type OptionGroup = 'Protocol' | 'Engine and device' | 'Workload' | 'Search' | 'Output'
@@ -160,6 +167,42 @@ export const optionTable = {
     group: 'Engine and device',
     commands: model,
     parse: choice(['eager', 'lazy']),
+  }),
+  deviceProfile: option({
+    flag: '--device-profile <file>',
+    help: 'take resident, hardware queues, graphs and module loading from a calibration',
+    group: 'Engine and device',
+    commands: ['explore'],
+    parse: name,
+  }),
+  gpu: option({
+    flag: '--gpu <i>',
+    help: 'the GPU that is measured (default: 0)',
+    group: 'Engine and device',
+    commands: ['calibrate'],
+    parse: integer({ min: 0, max: 63 }),
+  }),
+  device: option<'gpu' | 'emulated'>({
+    flag: '--device <kind>',
+    help: 'gpu, or emulated: ppcheck’s own driver and NCCL, without any GPU',
+    group: 'Engine and device',
+    commands: ['calibrate'],
+    parse: choice(['gpu', 'emulated']),
+    otherwise: 'gpu',
+  }),
+  cudaLibrary: option({
+    flag: '--cuda-library <file>',
+    help: 'the CUDA driver library (default: libcuda.so.1)',
+    group: 'Engine and device',
+    commands: ['calibrate'],
+    parse: name,
+  }),
+  output: option({
+    flag: '--output <file>',
+    help: 'where the device profile is written (default: device-profile.json)',
+    group: 'Output',
+    commands: ['calibrate'],
+    parse: name,
   }),
   activationCommunicator: option({
     flag: '--activation-communicator <kind>',
@@ -348,7 +391,7 @@ export const optionTable = {
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
     group: 'Output',
-    commands: ['explore', 'ladder', 'replay', 'doctor'],
+    commands: ['explore', 'ladder', 'replay', 'calibrate', 'doctor'],
     parse: parseReporter,
     repeatable: true,
   }),
@@ -356,7 +399,7 @@ export const optionTable = {
     flag: '--force',
     help: 'overwrite an existing file',
     group: 'Output',
-    commands: ['init'],
+    commands: ['init', 'calibrate'],
   }),
   quiet: flag({ flag: '--quiet', help: 'no progress on stderr', group: 'Output', commands: 'all' }),
   debug: flag({

@@ -16,6 +16,7 @@ import {
   type Scenario,
   type ScenarioInput,
 } from '../spec/scenario.ts'
+import { withDeviceProfile } from './measured-device.ts'
 import { flagName, type OptionName, type OptionValues, optionTable } from './options.ts'
 import { failUnknown } from './suggest.ts'
 
@@ -63,8 +64,9 @@ export const scenarioFlags = (options: OptionValues): string[] =>
 /** All scenarios that the arguments and options name. */
 export async function scenariosFrom(
   args: readonly string[],
-  options: OptionValues,
+  given: OptionValues,
 ): Promise<NamedScenario[]> {
+  const options = withDeviceProfile(given, args.length === 0 || variantNames.includes(args[0]))
   if (args.length === 0) return [fromVariant(options)]
   if (options.variant !== undefined) {
     fail('PPC107', `a scenario file and a variant are both given (--variant)`)

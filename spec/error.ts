@@ -35,6 +35,13 @@ export const errorCodes = {
   PPC401: 'a backend is not available on this machine',
   PPC402: 'a call of a backend failed',
   PPC403: 'a rank process ended before its time',
+  PPC420: 'a GPU library or the addon that calls it is not here',
+  PPC421: 'a library is not the one that it is taken for',
+  PPC422: 'a GPU library is too old: a symbol is missing',
+  PPC423: 'the driver finds no usable GPU',
+  PPC424: 'a call of the CUDA driver or of NCCL failed',
+  PPC425: 'a device profile cannot be read or has another version',
+  PPC426: 'there are fewer GPUs than asked for',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

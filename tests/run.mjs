@@ -58,4 +58,5 @@ const run = (script, args) => {
 installMissing()
 // The tests of the command line run dist/; a build that is up to date costs a second.
 run('typescript/bin/tsc', ['-b'])
+run('../backend-cuda/native/cuda/build.mjs', [])
 run('vitest/vitest.mjs', ['run', ...process.argv.slice(2)])

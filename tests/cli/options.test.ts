@@ -11,7 +11,15 @@ const declare = (name: CommandName): CommandDeclaration => ({
   arguments: '[words...]',
   load: () => Promise.reject(new Error('a stand-in is never loaded')),
 })
-const names: CommandName[] = ['explore', 'ladder', 'replay', 'export', 'doctor', 'init']
+const names: CommandName[] = [
+  'explore',
+  'ladder',
+  'replay',
+  'export',
+  'calibrate',
+  'doctor',
+  'init',
+]
 const commands = names.map(declare)
 
 const parse = async (line: string): Promise<OptionValues> => {

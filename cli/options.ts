@@ -170,7 +170,7 @@ export const optionTable = {
   }),
   deviceProfile: option({
     flag: '--device-profile <file>',
-    help: 'take resident, hardware queues, graphs and module loading from a calibration',
+    help: 'a calibration: resident, hardware queues, graphs, module loading',
     group: 'Engine and device',
     commands: ['explore'],
     parse: name,

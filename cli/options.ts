@@ -362,7 +362,7 @@ export const optionTable = {
   }),
   format: option<'mermaid' | 'xstate' | 'promela' | 'tla'>({
     flag: '--format <format>',
-    help: 'mermaid (a diagram, the default), xstate (a definition), promela (SPIN), tla (TLC)',
+    help: 'mermaid (the default), xstate (a definition), promela (SPIN), tla (TLC)',
     group: 'Output',
     commands: ['export'],
     parse: choice(['mermaid', 'xstate', 'promela', 'tla']),

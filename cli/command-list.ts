@@ -25,6 +25,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: besideThread(() => import('./commands/ladder.ts')),
   },
   {
+    name: 'simulate',
+    summary: 'a long run under real traffic in virtual time, every property watched',
+    arguments: '[scenario]',
+    load: () => import('./commands/simulate.ts'),
+  },
+  {
     name: 'replay',
     summary: 'run one schedule or trace again, event by event, through XState itself',
     arguments: '<schedule> [scenario...]',

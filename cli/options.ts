@@ -20,6 +20,7 @@ import { parseReporter } from './reporters/request.ts'
 export type CommandName =
   | 'explore'
   | 'ladder'
+  | 'simulate'
   | 'replay'
   | 'export'
   | 'calibrate'
@@ -51,7 +52,9 @@ const ppMax = 30
 const windowMax = 63
 const stepsMax = 200
 
-const model: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
+const model: readonly CommandName[] = ['explore', 'ladder', 'simulate', 'replay', 'export']
+/** Those whose workload is a list of batches, not traffic of requests. */
+const byBatch: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
 const searching: readonly CommandName[] = ['explore', 'ladder']
 
 /** Keeps the value's type for `OptionValues` while checking the shape of the entry. */
@@ -66,7 +69,7 @@ export const optionTable = {
     flag: '--variant <name>',
     help: 'built-in protocol variant, for example capped or stabilized',
     group: 'Protocol',
-    commands: ['explore', 'replay', 'export'],
+    commands: ['explore', 'simulate', 'replay', 'export'],
     parse: name,
   }),
   transport: option({
@@ -223,7 +226,7 @@ export const optionTable = {
     flag: '--steps <n>',
     help: 'bound the run to n steps',
     group: 'Workload',
-    commands: model,
+    commands: byBatch,
     parse: integer({ min: 1, max: stepsMax }),
     otherwise: 'any run length',
   }),
@@ -231,7 +234,7 @@ export const optionTable = {
     flag: '--requests <n>',
     help: 'requests in a batch (R)',
     group: 'Workload',
-    commands: model,
+    commands: byBatch,
     parse: integer({ min: 1, max: 1024 }),
   }),
   draftsPerStep: option({
@@ -240,6 +243,22 @@ export const optionTable = {
     group: 'Workload',
     commands: model,
     parse: integer({ min: 1, max: 64 }),
+  }),
+  iterations: option({
+    flag: '--iterations <n>',
+    help: 'steps of the engine to simulate',
+    group: 'Workload',
+    commands: ['simulate'],
+    parse: integer({ min: 1, max: 10_000_000 }),
+    otherwise: "35924, the report's stress run",
+  }),
+  workload: option({
+    flag: '--workload <file>',
+    help: 'JSON file with the traffic: prompts, lengths, streams, budget, costs',
+    group: 'Workload',
+    commands: ['simulate'],
+    parse: name,
+    otherwise: "the report's stress run",
   }),
   faults: option({
     flag: '--faults <list>',
@@ -321,7 +340,7 @@ export const optionTable = {
     flag: '--seed <seed>',
     help: 'master seed: decimal, 0x-hex or a 40-digit commit',
     group: 'Search',
-    commands: ['explore', 'ladder', 'replay'],
+    commands: ['explore', 'ladder', 'simulate', 'replay'],
     parse: seed,
   }),
   workers: option({
@@ -391,7 +410,7 @@ export const optionTable = {
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
     group: 'Output',
-    commands: ['explore', 'ladder', 'replay', 'calibrate', 'doctor'],
+    commands: ['explore', 'ladder', 'simulate', 'replay', 'calibrate', 'doctor'],
     parse: parseReporter,
     repeatable: true,
   }),

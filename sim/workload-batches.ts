@@ -32,6 +32,8 @@ export interface NumberedBatches {
   readonly script: readonly number[]
   /** Batch numbers among which the environment chooses for any other step. */
   readonly choices: readonly number[]
+  /** The number of a batch, as far as programs can see it; −1 if it is none of the scenario's. */
+  readonly numberOf: (batch: Batch) => number
   /** The number of a batch as a faulty rank sees it; −1 for none. */
   readonly faulty: (fault: Fault, batch: number) => number
 }
@@ -63,6 +65,7 @@ export function numberBatches(scenario: Scenario): NumberedBatches {
     batches,
     script,
     choices,
+    numberOf: (batch) => numbers.get(batchKey(project(batch))) ?? -1,
     faulty: (fault, batch) => table.get(`${fault.kind}/${batch}`) ?? -1,
   }
 }

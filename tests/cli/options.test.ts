@@ -14,6 +14,7 @@ const declare = (name: CommandName): CommandDeclaration => ({
 const names: CommandName[] = [
   'explore',
   'ladder',
+  'simulate',
   'replay',
   'export',
   'calibrate',
@@ -178,7 +179,7 @@ describe('errors', () => {
     [
       'doctor --window 3',
       'PPC104 unknown option of doctor "--window" — it belongs to' +
-        ' explore, ladder, replay, export',
+        ' explore, ladder, simulate, replay, export',
     ],
     ['expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],
     ['help expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],

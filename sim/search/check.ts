@@ -8,13 +8,14 @@ import { propertyIds } from '../../spec/properties.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import type { Finding } from '../rank-model.ts'
 import { encodeSchedule, scenarioHash } from '../schedule.ts'
-import { endlessPoll, eventKind, kinds, World } from '../world.ts'
+import { eventKind, kinds, World } from '../world.ts'
 import { Batch } from './batch.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import type { Closure, Reduction } from './expander.ts'
+import type { Reduction } from './expander.ts'
 import { Expander } from './expander.ts'
 import { fairCycle } from './fair-cycles.ts'
 import { Generator } from './random.ts'
+import { type Found, Stepper } from './stepper.ts'
 import { VisitedStates } from './visited.ts'
 
 export interface CheckOptions {
@@ -125,19 +126,14 @@ export function check(scenario: Scenario, options: CheckOptions = {}): Verdict {
   return new Check(scenario, options).run()
 }
 
-interface Found {
-  readonly findings: readonly Finding[]
-  readonly choices: readonly number[]
-}
-
 class Check {
   private readonly scenario: Scenario
   private readonly options: CheckOptions
   private readonly world: World
   private readonly expander: Expander
+  private readonly stepper: Stepper
   private readonly properties: readonly PropertyId[]
   private readonly found = new Map<PropertyId, Found>()
-  private readonly closure: Closure = { findings: undefined, events: [] }
   private stopped: StopReason | undefined
   private walks = 0
   private states = 0
@@ -150,6 +146,7 @@ class Check {
     this.world = new World(scenario)
     this.expander = new Expander(this.world, options.reduction ?? 'stubborn')
     this.properties = scenario.properties ?? propertyIds
+    this.stepper = new Stepper(this.expander, this.properties)
   }
 
   run(): Verdict {
@@ -225,82 +222,10 @@ class Check {
     for (let walk = 0; walk < count && this.found.size === 0; walk++) {
       this.walks++
       const pick = (_taken: number, total: number): number => (total > 1 ? random.below(total) : 0)
-      const found = this.follow(pick, defaults.walkChoicesMax)
+      const found = this.stepper.follow(pick, defaults.walkChoicesMax)
       if (found !== undefined) this.keep(found.findings, () => found.choices)
       if (this.tick('random', 0)) return
     }
-  }
-
-  /** Runs once, asking `pick` at every branching state, until something breaks or ends. */
-  private follow(
-    pick: (taken: number, total: number) => number,
-    choicesMax: number,
-  ): Found | undefined {
-    const state = new Int32Array(this.world.width)
-    const buffer: number[] = []
-    const choices: number[] = []
-    this.world.initial(state)
-    let findings = this.settle(state, 0)
-    while (findings === undefined && choices.length < choicesMax) {
-      const total = this.expander.choices(state, 0, buffer)
-      if (this.isStop(buffer, total)) {
-        findings = this.stopFindings(state, 0, buffer, total)
-        break
-      }
-      const index = pick(choices.length, total)
-      choices.push(index)
-      findings = this.advance(state, 0, buffer[index])
-    }
-    return findings === undefined ? undefined : { findings, choices }
-  }
-
-  /**
-   * Fires an event and runs to closure, in place. The hot loop: it allocates nothing.
-   * @returns the findings that end this run, if any.
-   */
-  private advance(state: Int32Array, at: number, event: number): readonly Finding[] | undefined {
-    this.expander.fired++
-    const findings = this.world.fire(state, at, event)
-    if (findings !== undefined) {
-      const relevant = this.relevant(this.world.judge(state, at, findings))
-      if (relevant !== undefined) return relevant
-    }
-    return this.expander.reduction === 'none' ? undefined : this.settle(state, at)
-  }
-
-  /** Runs to closure; a finding of a property that is not asked for does not end the run. */
-  private settle(state: Int32Array, at: number): readonly Finding[] | undefined {
-    for (;;) {
-      this.expander.close(state, at, this.closure, false)
-      const { findings } = this.closure
-      if (findings === undefined) return undefined
-      const relevant = this.relevant(findings)
-      if (relevant !== undefined) return relevant
-    }
-  }
-
-  private relevant(findings: readonly Finding[]): readonly Finding[] | undefined {
-    const relevant = findings.filter(({ property }) => this.properties.includes(property))
-    return relevant.length > 0 ? relevant : undefined
-  }
-
-  /** What is wrong with a state in which nothing can move, or only polls that miss. */
-  private stopFindings(
-    state: Int32Array,
-    at: number,
-    events: readonly number[],
-    total: number,
-  ): readonly Finding[] | undefined {
-    if (total === 0) return this.relevant(this.world.judgeStop(state, at) ?? [])
-    return this.world.onlyPolls(events, total) ? this.relevant([endlessPoll]) : undefined
-  }
-
-  /**
-   * Does the run end here? Every event but a poll that misses makes irrevocable headway, so a run
-   * without progress is one that ends in misses only: with nothing else enabled, that loop is fair.
-   */
-  private isStop(events: readonly number[], total: number): boolean {
-    return total === 0 || this.world.onlyPolls(events, total)
   }
 
   /**
@@ -339,7 +264,7 @@ class Check {
         const wanted = without[taken] ?? 0
         return wanted < total ? wanted : 0
       }
-      const found = this.follow(pick, current.length + 1)
+      const found = this.stepper.follow(pick, current.length + 1)
       if (!found?.findings.some((finding) => finding.property === property)) continue
       best = found
       current = [...found.choices]
@@ -366,7 +291,7 @@ class Check {
       buckets[ways].push(number)
     }
     world.initial(state)
-    if (this.settle(state, 0) !== undefined) return
+    if (this.stepper.settle(state, 0) !== undefined) return
     put(visited.add(state, 0, -1), 1)
     while (visited.count < limit && this.found.size === 0) {
       const fewest = buckets.find((bucket) => bucket !== undefined && bucket.length > 0)
@@ -374,14 +299,14 @@ class Check {
       const number = fewest.pop() as number
       visited.read(number, state)
       const total = expander.choices(state, 0, events)
-      if (this.isStop(events, total)) {
-        const findings = this.stopFindings(state, 0, events, total)
+      if (this.stepper.isStop(events, total)) {
+        const findings = this.stepper.stopFindings(state, 0, events, total)
         if (findings !== undefined) this.keep(findings, () => this.pathTo(visited, number, -1))
         continue
       }
       for (let index = 0; index < total; index++) {
         next.set(state)
-        const findings = this.advance(next, 0, events[index])
+        const findings = this.stepper.advance(next, 0, events[index])
         if (findings !== undefined) {
           this.keep(findings, () => this.pathTo(visited, number, index))
           continue
@@ -414,7 +339,7 @@ class Check {
       first = resume.position.number
       levelEnd = resume.position.levelEnd
     } else {
-      atOnce = this.settle(state, 0)
+      atOnce = this.stepper.settle(state, 0)
       if (atOnce !== undefined) this.keep(atOnce, () => [])
       visited.add(state, 0, -1)
     }
@@ -427,13 +352,13 @@ class Check {
       }
       visited.read(number, state)
       const total = expander.choices(state, 0, buffer)
-      if (this.isStop(buffer, total)) {
-        const findings = this.stopFindings(state, 0, buffer, total)
+      if (this.stepper.isStop(buffer, total)) {
+        const findings = this.stepper.stopFindings(state, 0, buffer, total)
         if (findings !== undefined) this.keep(findings, () => this.pathTo(visited, number, -1))
       } else {
         for (let index = 0; index < total; index++) {
           const at = batch.room(state)
-          const findings = this.advance(batch.states, at, buffer[index])
+          const findings = this.stepper.advance(batch.states, at, buffer[index])
           if (findings === undefined) batch.keep(number)
           else this.keep(findings, () => this.pathTo(visited, number, index))
         }
@@ -497,7 +422,7 @@ class Check {
         const total = expander.choices(state, 0, buffer)
         return buffer.slice(0, total).flatMap((event) => {
           next.set(state)
-          if (this.advance(next, 0, event) !== undefined) return []
+          if (this.stepper.advance(next, 0, event) !== undefined) return []
           const target = visited.find(next, 0)
           return [{ event, target, progress: eventKind(event) === kinds.retire }]
         })
@@ -521,7 +446,7 @@ class Check {
       const total = expander.choices(state, 0, buffer)
       const event = buffer.slice(0, total).find((each) => {
         next.set(state)
-        return this.advance(next, 0, each) === undefined && visited.find(next, 0) === target
+        return this.stepper.advance(next, 0, each) === undefined && visited.find(next, 0) === target
       })
       return event === undefined ? '?' : world.describeEvent(state, 0, event)
     })
@@ -585,7 +510,7 @@ class Check {
       const events = buffer.slice(0, total)
       const index = events.findIndex((event) => {
         state.set(from)
-        this.advance(state, 0, event)
+        this.stepper.advance(state, 0, event)
         return state.every((word, k) => word === target[k])
       })
       choices.push(index)

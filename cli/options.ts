@@ -269,13 +269,33 @@ export const optionTable = {
     repeatable: true,
   }),
   // ----------------------------------------------------------------------------------- search
-  mode: option({
+  mode: option<'exhaustive' | 'random' | 'both'>({
     flag: '--mode <mode>',
-    help: 'exhaustive: the model checker',
+    help: 'exhaustive: the model checker; random: property runs that shrink; or both',
     group: 'Search',
     commands: ['explore'],
-    parse: choice(['exhaustive']),
+    parse: choice(['exhaustive', 'random', 'both']),
     default: 'exhaustive',
+  }),
+  runs: option({
+    flag: '--runs <n>',
+    help: 'schedules of a random run (default: 1000)',
+    group: 'Search',
+    commands: ['explore'],
+    parse: integer({ min: 1, max: 1_000_000_000 }),
+  }),
+  path: option({
+    flag: '--path <path>',
+    help: 'run and shrink again what failed at this path, with the same seed',
+    group: 'Search',
+    commands: ['explore'],
+    parse: name,
+  }),
+  checkDeterminism: flag({
+    flag: '--check-determinism',
+    help: 'do all random runs twice and compare (code 6 if they differ)',
+    group: 'Search',
+    commands: ['explore'],
   }),
   property: option({
     flag: '--property <list>',

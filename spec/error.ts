@@ -18,6 +18,8 @@ export const errorCodes = {
   PPC110: 'there is no built-in variant, scenario or property of that name',
   PPC111: 'a configuration or protocol file does not load or has the wrong shape',
   PPC112: 'an option or setting is not a size or a duration',
+  PPC120: 'a property run has nothing to run',
+  PPC121: 'a path of a property run does not parse or fails no more',
   PPC201: 'a protocol is not well formed',
   PPC202: 'a scenario is not well formed',
   PPC203: 'a header field does not fit its element type',

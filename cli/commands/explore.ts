@@ -11,7 +11,7 @@ import type { Scenario } from '../../spec/scenario.ts'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import type { OptionValues } from '../options.ts'
+import { flagName, type OptionValues, optionTable } from '../options.ts'
 import {
   type CheckpointFiles,
   checkAll,
@@ -27,6 +27,19 @@ import { counterexampleText, exitCodeOf, spaced, verdictHead } from '../verdict-
 const checkpointEveryMs = 60_000
 
 export async function run(invocation: Invocation): Promise<Report> {
+  const { options } = invocation
+  if (options.mode !== 'exhaustive') {
+    const { runRandom } = await import('./explore-random.ts')
+    return runRandom(invocation, runExhaustive)
+  }
+  for (const key of ['runs', 'path', 'checkDeterminism'] as const) {
+    if (options[key] === undefined) continue
+    fail('PPC107', `${flagName(optionTable[key])} belongs to --mode random`)
+  }
+  return runExhaustive(invocation)
+}
+
+async function runExhaustive(invocation: Invocation): Promise<Report> {
   const { args, options, progress } = invocation
   const named = await scenariosFrom(args, options)
   const files = checkpointFiles(options, named.length)

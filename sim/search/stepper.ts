@@ -1,5 +1,5 @@
-// One run of the world: fires events, runs to closure, and says when a property is broken or the run
-// has ended. What the search, the random schedules and the replay of a schedule have in common.
+// One run of the world: fires events, runs to closure, and says when a property is broken or the
+// run has ended. What the search and the random schedules have in common.
 
 import type { PropertyId } from '../../spec/properties.ts'
 import type { Finding } from '../rank-model.ts'

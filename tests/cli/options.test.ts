@@ -153,7 +153,10 @@ describe('errors', () => {
       'explore --draft eagre',
       'PPC102 draft must be one of full-graph, eager, got eagre (--draft) — did you mean eager?',
     ],
-    ['explore --mode random', 'PPC102 mode must be exhaustive, got random (--mode)'],
+    [
+      'explore --mode lucky',
+      'PPC102 mode must be one of exhaustive, random, both, got lucky (--mode)',
+    ],
     [
       'explore --workers many',
       'PPC101 workers must be an integer from 1 to 256, got many (--workers)',

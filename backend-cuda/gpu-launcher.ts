@@ -6,9 +6,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createActor } from 'xstate'
 import type { Batch } from '../spec/batch.ts'
+import { batchFrom } from '../spec/batch.ts'
 import { createEngineMachine } from '../spec/engine-machine.ts'
 import { type ErrorCode, fail } from '../spec/error.ts'
-import { batchFrom } from '../spec/batch.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import { communicatorsOf } from './communicators.ts'
 import { type LibraryPaths, requireGpuLibraries } from './cuda-addon.ts'
@@ -60,6 +60,8 @@ export interface LiveResult {
   readonly wrongWords: number
   /** Where each rank stood when it wedged; undefined for one that did not answer. */
   readonly ranks: readonly (RankStatus | undefined)[]
+  /** Process ids of the ranks. */
+  readonly processes: readonly number[]
   /** From the order to abort until all were gone, and the longest abort of a rank. */
   readonly endMs: number
   readonly abortMs: number
@@ -178,11 +180,14 @@ class LiveRun {
     clearInterval(watchdog)
     this.options.signal?.removeEventListener('abort', interrupt)
     this.isEnding = true
-    let { rank } = ending
+    let { rank, reason } = ending
     if (ending.outcome === 'wedge') {
       await this.askStatus()
       const mute = this.ranks.findIndex((each) => each.status === undefined && !each.hasEnded)
-      if (mute >= 0) rank = mute
+      if (mute >= 0) {
+        rank = mute
+        reason = `${reason}; rank ${mute} does not answer`
+      }
     }
     const beganMs = performance.now()
     await this.end(ending.outcome !== 'completed')
@@ -191,6 +196,7 @@ class LiveRun {
       drained.reduce((total, each) => total + of(each), 0)
     return {
       ...ending,
+      reason,
       ...(rank === undefined ? {} : { rank }),
       retired: this.retired,
       elapsedMs,
@@ -200,6 +206,7 @@ class LiveRun {
       bytes: sum(({ tally }) => tally.bytes),
       wrongWords: sum(({ wrongWords }) => wrongWords),
       ranks: this.ranks.map(({ status }) => status),
+      processes: this.ranks.map(({ process: child }) => child.pid ?? -1),
       endMs: Math.round(performance.now() - beganMs),
       abortMs: Math.max(...this.ranks.map(({ abortMs }) => abortMs)),
     }
@@ -256,9 +263,11 @@ class LiveRun {
         if (!this.ranks.every(({ isReady }) => isReady)) return
         this.beganMs = performance.now()
         this.moved()
-        return this.dispatch()
+        this.dispatch()
+        return
       case 'reply':
-        return this.retire(message.step)
+        this.retire(message.step)
+        return
       case 'meet':
         // The second of the two frees both.
         if (this.meetings.delete(message.key)) this.toAll({ type: 'met', key: message.key })
@@ -268,18 +277,22 @@ class LiveRun {
         worker.drained = message
         this.moved()
         if (!this.ranks.every(({ drained }) => drained !== undefined)) return
-        return this.finish({ outcome: 'completed', reason: 'all steps are done' })
+        this.finish({ outcome: 'completed', reason: 'all steps are done' })
+        return
       case 'raised': {
         const reason = `rank ${rank} raised in step ${message.step}: ${message.reason}`
-        return this.finish({ outcome: 'raised', reason, rank })
+        this.finish({ outcome: 'raised', reason, rank })
+        return
       }
       case 'failed': {
         const { code = 'PPC424' } = message
-        return this.finish({ outcome: 'failed', reason: message.text, rank, code })
+        this.finish({ outcome: 'failed', reason: message.text, rank, code })
+        return
       }
       case 'status':
         worker.status = message
-        return this.changed()
+        this.changed()
+        return
       case 'ended':
         worker.abortMs = message.abortMs
         return
@@ -342,7 +355,8 @@ class LiveRun {
       if (idleMs < startTimeoutMs) return
       const rank = this.ranks.findIndex(({ isReady }) => !isReady)
       const reason = `rank ${rank} was not ready after ${startTimeoutMs / 1000} s`
-      return this.finish({ outcome: 'failed', reason, rank, code: 'PPC424' })
+      this.finish({ outcome: 'failed', reason, rank, code: 'PPC424' })
+      return
     }
     if (idleMs < this.options.watchdogMs) return
     const reason = `nothing has moved for ${this.options.watchdogMs} ms`

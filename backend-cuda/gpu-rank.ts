@@ -146,20 +146,28 @@ export class GpuRank {
   // --------------------------------------------------------------------------------- effects
 
   perform(form: Operation): void {
-    if (isTransfer(form)) return this.transfer(form)
+    if (isTransfer(form)) {
+      this.transfer(form)
+      return
+    }
     switch (form.do) {
       case 'launch': {
         const stream = this.device.streamOf(form.stream)
         if (form.exclusive === true) this.device.launchGraph(stream, 0)
         else this.device.spinFor(stream, this.durationOf(form.name))
-        return this.enqueued(form.name, this.step, stream)
+        this.enqueued(form.name, this.step, stream)
+        return
       }
       case 'stream-wait':
-        return this.streamWait(form.stream, form.for.operation, this.stepOf(form.for.stepsAgo))
+        this.streamWait(form.stream, form.for.operation, this.stepOf(form.for.stepsAgo))
+        return
       case 'reply': {
         const step = this.step
         const done = this.arrival(form.after.operation, this.stepOf(form.after.stepsAgo))
-        if (done === undefined) return this.reply(step)
+        if (done === undefined) {
+          this.reply(step)
+          return
+        }
         void done.then(() => this.reply(step))
         return
       }
@@ -167,7 +175,8 @@ export class GpuRank {
         this.slots.push(this.step)
         return
       case 'consume':
-        return this.consume(form)
+        this.consume(form)
+        return
       default:
         // Rows, buffers and rendezvous have no counterpart that a device would have to perform.
         return
@@ -232,7 +241,10 @@ export class GpuRank {
       if (done !== undefined) this.onThread(stream, () => done)
       return
     }
-    if (any.kind === 'device') return this.device.wait(this.device.streamOf(stream), any.work)
+    if (any.kind === 'device') {
+      this.device.wait(this.device.streamOf(stream), any.work)
+      return
+    }
     if (any.work.isDone) return
     fail('PPC424', `stream ${stream} cannot wait for ${any.work.label}, which is not on the device`)
   }
@@ -274,7 +286,7 @@ export class GpuRank {
     const stream = device.streamOf(form.stream)
     const buffer = this.bufferOf(form.name, step)
     if (form.do === 'collective') {
-      return fail('PPC424', `${form.name}: collectives other than broadcasts are not run live`)
+      fail('PPC424', `${form.name}: collectives other than broadcasts are not run live`)
     }
     const whom = form.do === 'broadcast' ? form.root : form.peer
     const peer = resolvePeer(whom, rank, pp) ?? 0
@@ -285,7 +297,8 @@ export class GpuRank {
       form.do === 'broadcast' ? undefined : peer,
     )
     const communicator = this.communicators.get(key)
-    const plan = communicator === undefined ? fail('PPC424', `no communicator ${key}`) : communicator
+    const plan =
+      communicator === undefined ? fail('PPC424', `no communicator ${key}`) : communicator
     if (form.do === 'broadcast') {
       const isRoot = peer === rank
       if (isRoot) {
@@ -294,12 +307,17 @@ export class GpuRank {
       }
       device.transfer('broadcast', stream, { communicator: plan, buffer, bytes, peer })
       if (!isRoot) device.download(stream, buffer, bytes)
-      return this.enqueued(form.name, step, stream)
+      this.enqueued(form.name, step, stream)
+      return
     }
     const isSource = form.do === 'send'
     const source = isSource ? rank : peer
     const words = bytes >> 2
-    const wordKey = payloadKey(seed, step, payloadNumber(`link ${source}-${isSource ? peer : rank}`))
+    const wordKey = payloadKey(
+      seed,
+      step,
+      payloadNumber(`link ${source}-${isSource ? peer : rank}`),
+    )
     // On a communicator of two, ranks are numbered anew.
     const isPair = protocol.communicators[form.communicator].kind === 'pair'
     const peerThere = isPair ? (peer > rank ? 1 : 0) : peer
@@ -309,16 +327,11 @@ export class GpuRank {
     this.enqueued(form.name, step, stream)
   }
 
-  private transferOnHost(
-    form: TransferOperation,
-    step: number,
-    batch: Batch,
-    bytes: number,
-  ): void {
+  private transferOnHost(form: TransferOperation, step: number, batch: Batch, bytes: number): void {
     const { rank, pp } = this.options
     const label = `${form.name} of step ${step}`
     if (form.do !== 'broadcast') {
-      return fail('PPC424', `${form.name}: only broadcasts are run on the CPU transport`)
+      fail('PPC424', `${form.name}: only broadcasts are run on the CPU transport`)
     }
     let finish = (): void => {}
     const done = new Promise<void>((resolve) => {
@@ -380,7 +393,10 @@ export class GpuRank {
     const arrivals = [form.after, ...form.adopts]
       .map((name) => this.arrival(name, step))
       .filter((arrival) => arrival !== undefined)
-    if (arrivals.length === 0) return this.adopt(form, step)
+    if (arrivals.length === 0) {
+      this.adopt(form, step)
+      return
+    }
     void Promise.all(arrivals).then(() => this.adopt(form, step))
   }
 
@@ -388,13 +404,19 @@ export class GpuRank {
   private adopt(form: Consume, step: number): void {
     const { checks } = form
     const problem = checks === undefined ? undefined : this.checkHeader(checks, step)
-    if (problem !== undefined) return this.raise(`${checks} of step ${step}: ${problem}`)
+    if (problem !== undefined) {
+      this.raise(`${checks} of step ${step}: ${problem}`)
+      return
+    }
     for (const name of form.adopts) {
       const bytes = this.received(name, step)
       if (bytes === undefined) continue
       const expected = { seed: this.options.seed, step, name }
       const wrong = tokenProblem(bytes, expected, form.adopts, this.ringSize)
-      if (wrong !== undefined) return this.raise(`step ${step}: ${wrong}`)
+      if (wrong !== undefined) {
+        this.raise(`step ${step}: ${wrong}`)
+        return
+      }
       this.tally.adopted++
     }
   }

@@ -97,16 +97,18 @@ class Worker {
     switch (message.type) {
       case 'step':
         this.steps.push(message)
-        return this.wake()
+        this.wake()
+        return
       case 'idle':
         this.isIdle = true
-        return this.wake()
+        this.wake()
+        return
       case 'met':
         this.meetings.get(message.key)?.()
         this.meetings.delete(message.key)
         return
       case 'status':
-        return tell({
+        tell({
           type: 'status',
           step: this.rank?.step ?? -1,
           state: this.machine.name,
@@ -114,6 +116,7 @@ class Worker {
           heads: this.device.heads(),
           unfinished: this.rank?.unfinished() ?? [],
         })
+        return
       case 'end':
         void this.end(message.abort).catch((error) => this.crash(error))
         return

@@ -43,6 +43,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import('./commands/export.ts'),
   },
   {
+    name: 'run',
+    summary: 'run a variant live: one process a rank, on GPUs or on emulated ones',
+    arguments: '[scenario...]',
+    load: () => import('./commands/run.ts'),
+  },
+  {
     name: 'calibrate',
     summary: 'measure a GPU: how many collectives spin side by side, and what starts beside them',
     load: () => import('./commands/calibrate.ts'),

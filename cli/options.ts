@@ -23,6 +23,7 @@ export type CommandName =
   | 'simulate'
   | 'replay'
   | 'export'
+  | 'run'
   | 'calibrate'
   | 'doctor'
   | 'init'
@@ -50,11 +51,13 @@ export interface OptionSpec<Value> {
 // Limits are on everything, so that a slip of the finger is an error and not a full disk.
 const ppMax = 30
 const windowMax = 63
-const stepsMax = 200
+const stepsMax = 1_000_000_000
 
 const model: readonly CommandName[] = ['explore', 'ladder', 'simulate', 'replay', 'export']
 /** Those whose workload is a list of batches, not traffic of requests. */
 const byBatch: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
+/** Commands that take a scenario: to explore it, or to run it live. */
+const scenarios: readonly CommandName[] = [...model, 'run']
 const searching: readonly CommandName[] = ['explore', 'ladder']
 
 /** Keeps the value's type for `OptionValues` while checking the shape of the entry. */
@@ -69,14 +72,14 @@ export const optionTable = {
     flag: '--variant <name>',
     help: 'built-in protocol variant, for example capped or stabilized',
     group: 'Protocol',
-    commands: ['explore', 'simulate', 'replay', 'export'],
+    commands: ['explore', 'simulate', 'replay', 'export', 'run'],
     parse: name,
   }),
   transport: option({
     flag: '--transport <kind>',
     help: 'what carries the tokens: nccl (device collectives) or gloo (CPU)',
     group: 'Protocol',
-    commands: model,
+    commands: scenarios,
     parse: choice(['nccl', 'gloo']),
     otherwise: variantDecides,
   }),
@@ -84,7 +87,7 @@ export const optionTable = {
     flag: '--header-check <when>',
     help: 'when a receiver checks the header: host (before it posts the rest) or consume',
     group: 'Protocol',
-    commands: model,
+    commands: scenarios,
     parse: choice(['host', 'consume']),
     otherwise: variantDecides,
   }),
@@ -92,7 +95,7 @@ export const optionTable = {
     flag: '--receive <how>',
     help: 'CPU transport, receivers: blocking, draft-deferred or deferred',
     group: 'Protocol',
-    commands: model,
+    commands: scenarios,
     parse: choice(['blocking', 'draft-deferred', 'deferred']),
     otherwise: variantDecides,
   }),
@@ -100,7 +103,7 @@ export const optionTable = {
     flag: '--send <how>',
     help: 'CPU transport, last rank: host or offloaded (a sender thread)',
     group: 'Protocol',
-    commands: model,
+    commands: scenarios,
     parse: choice(['host', 'offloaded']),
     otherwise: variantDecides,
   }),
@@ -108,7 +111,7 @@ export const optionTable = {
     flag: '--draft <how>',
     help: 'draft execution: full-graph (one exclusive CUDA graph) or eager',
     group: 'Protocol',
-    commands: model,
+    commands: scenarios,
     parse: choice(['full-graph', 'eager']),
     otherwise: variantDecides,
   }),
@@ -124,7 +127,7 @@ export const optionTable = {
     flag: '--window <n>',
     help: 'steps that may be in flight',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: integer({ min: 1, max: windowMax }),
     otherwise: 'pp or pp + 1, as the variant says',
   }),
@@ -132,28 +135,28 @@ export const optionTable = {
     flag: '--resident <n>',
     help: 'collectives that can be resident on a device at once',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: integer({ min: 1, max: 64 }),
   }),
   metadata: option({
     flag: '--metadata <kind>',
     help: 'activation metadata: none, or a host rendezvous between neighbours',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: choice(['none', 'rendezvous']),
   }),
   launchOrder: option({
     flag: '--launch-order <order>',
     help: 'order between communicators of a device: free, host-program or serial',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: choice(['free', 'host-program', 'serial']),
   }),
   hardwareQueues: option({
     flag: '--hardware-queues <n>',
     help: 'hardware queues that the streams of a device share',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: integer({ min: 1, max: 128 }),
     otherwise: 'no sharing',
   }),
@@ -168,7 +171,7 @@ export const optionTable = {
     flag: '--module-loading <when>',
     help: 'CUDA module loading: eager, or lazy (first use waits for an idle device)',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: choice(['eager', 'lazy']),
   }),
   deviceProfile: option({
@@ -189,15 +192,29 @@ export const optionTable = {
     flag: '--device <kind>',
     help: 'gpu, or emulated: ppcheck’s own driver and NCCL, without any GPU',
     group: 'Engine and device',
-    commands: ['calibrate'],
+    commands: ['run', 'calibrate'],
     parse: choice(['gpu', 'emulated']),
     otherwise: 'gpu',
+  }),
+  gpus: option({
+    flag: '--gpus <n>',
+    help: 'ranks, each a process with a GPU of its own',
+    group: 'Engine and device',
+    commands: ['run'],
+    parse: integer({ min: 2, max: ppMax }),
+  }),
+  ncclLibrary: option({
+    flag: '--nccl-library <file>',
+    help: 'the NCCL library (default: PPCHECK_NCCL_LIBRARY, or libnccl.so.2)',
+    group: 'Engine and device',
+    commands: ['run'],
+    parse: name,
   }),
   cudaLibrary: option({
     flag: '--cuda-library <file>',
     help: 'the CUDA driver library (default: libcuda.so.1)',
     group: 'Engine and device',
-    commands: ['calibrate'],
+    commands: ['run', 'calibrate'],
     parse: name,
   }),
   output: option({
@@ -211,14 +228,14 @@ export const optionTable = {
     flag: '--activation-communicator <kind>',
     help: 'activations use one communicator a neighbour pair, or that of the group',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: choice(['pair', 'group']),
   }),
   tokenCommunicator: option({
     flag: '--token-communicator <kind>',
     help: 'tokens use a sibling communicator, or the one shared with the group',
     group: 'Engine and device',
-    commands: model,
+    commands: scenarios,
     parse: choice(['sibling', 'shared']),
   }),
   // --------------------------------------------------------------------------------- workload
@@ -226,7 +243,7 @@ export const optionTable = {
     flag: '--steps <n>',
     help: 'bound the run to n steps',
     group: 'Workload',
-    commands: byBatch,
+    commands: [...byBatch, 'run'],
     parse: integer({ min: 1, max: stepsMax }),
     otherwise: 'any run length',
   }),
@@ -234,14 +251,14 @@ export const optionTable = {
     flag: '--requests <n>',
     help: 'requests in a batch (R)',
     group: 'Workload',
-    commands: byBatch,
+    commands: [...byBatch, 'run'],
     parse: integer({ min: 1, max: 1024 }),
   }),
   draftsPerStep: option({
     flag: '--drafts-per-step <n>',
     help: 'draft tokens proposed for a request and step (K)',
     group: 'Workload',
-    commands: model,
+    commands: scenarios,
     parse: integer({ min: 1, max: 64 }),
   }),
   iterations: option({
@@ -259,6 +276,49 @@ export const optionTable = {
     commands: ['simulate'],
     parse: name,
     otherwise: "the report's stress run",
+  }),
+  forwardUs: option({
+    flag: '--forward-us <n>',
+    help: 'time of a forward pass in microseconds (default: 100)',
+    group: 'Workload',
+    commands: ['run'],
+    parse: integer({ min: 0, max: 10000000 }),
+  }),
+  sampleUs: option({
+    flag: '--sample-us <n>',
+    help: 'time of sampling in microseconds (default: 20)',
+    group: 'Workload',
+    commands: ['run'],
+    parse: integer({ min: 0, max: 10000000 }),
+  }),
+  draftUs: option({
+    flag: '--draft-us <n>',
+    help: 'time of drafting in microseconds (default: 50)',
+    group: 'Workload',
+    commands: ['run'],
+    parse: integer({ min: 0, max: 10000000 }),
+  }),
+  activationBytes: option({
+    flag: '--activation-bytes <n>',
+    help: 'size of an activation (default: 8192)',
+    group: 'Workload',
+    commands: ['run'],
+    parse: integer({ min: 4, max: 4194304 }),
+  }),
+  inject: option({
+    flag: '--inject <list>',
+    help: 'faults that strike, as kind@rank:step; kinds: die, stall, own-mask',
+    group: 'Workload',
+    commands: ['run'],
+    parse: list(name),
+    repeatable: true,
+  }),
+  watchdogMs: option({
+    flag: '--watchdog <duration>',
+    help: 'a run in which nothing moves for so long has wedged (default: 10s)',
+    group: 'Workload',
+    commands: ['run'],
+    parse: durationMs,
   }),
   faults: option({
     flag: '--faults <list>',
@@ -360,7 +420,7 @@ export const optionTable = {
     flag: '--seed <seed>',
     help: 'master seed: decimal, 0x-hex or a 40-digit commit',
     group: 'Search',
-    commands: ['explore', 'ladder', 'simulate', 'replay'],
+    commands: ['explore', 'ladder', 'simulate', 'replay', 'run'],
     parse: seed,
   }),
   workers: option({
@@ -430,7 +490,7 @@ export const optionTable = {
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
     group: 'Output',
-    commands: ['explore', 'ladder', 'simulate', 'replay', 'calibrate', 'doctor'],
+    commands: ['explore', 'ladder', 'simulate', 'replay', 'run', 'calibrate', 'doctor'],
     parse: parseReporter,
     repeatable: true,
   }),

@@ -61,11 +61,14 @@ export const scenarioFlags = (options: OptionValues): string[] =>
     .filter((key) => options[key] !== undefined)
     .map((key) => flagName(optionTable[key]))
 
+const stepsExploredMax = 200
+
 /** All scenarios that the arguments and options name. */
 export async function scenariosFrom(
   args: readonly string[],
   given: OptionValues,
 ): Promise<NamedScenario[]> {
+  checkSteps(given)
   const options = withDeviceProfile(given, args.length === 0 || variantNames.includes(args[0]))
   if (args.length === 0) return [fromVariant(options)]
   if (options.variant !== undefined) {
@@ -221,6 +224,12 @@ function workloadFrom(workload: Scenario['workload'], options: OptionValues): Sc
     script: workload.script.map(withRequests),
     choices: workload.choices.map(withRequests),
   }
+}
+
+/** A model is explored for few steps; only a live run counts them in thousands. */
+export function checkSteps({ steps }: OptionValues): void {
+  if (steps === undefined || steps <= stepsExploredMax) return
+  fail('PPC101', `steps must be an integer from 1 to ${stepsExploredMax}, got ${steps} (--steps)`)
 }
 
 function checkPp({ pp }: OptionValues): void {

@@ -25,6 +25,7 @@ import { exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
 import { checkAll } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
+import { checkSteps } from '../scenario-source.ts'
 import { scopeText, wrapped } from '../verdict-text.ts'
 
 /** What decides a rung. P11 is told apart: an int32 header raises, it does not freeze. */
@@ -41,6 +42,7 @@ interface Cell {
 
 export async function run(invocation: Invocation): Promise<Report> {
   const { options, progress } = invocation
+  checkSteps(options)
   const pp = options.pp ?? 8
   const observed = observations(options)
   const shown = shownAssumption(options)

@@ -1,6 +1,6 @@
-// Which communicators a protocol needs on GPUs: one for each pair of neighbours, one for a group, and
-// a sibling for every further group. All ranks compute the same list in the same order, because
-// splitting is collective.
+// Which communicators a protocol needs on GPUs: one for each pair of neighbours, one for a
+// group, and a sibling for every further group. All ranks compute the same list in the same
+// order, because splitting is collective.
 
 import { isTransfer } from '../spec/operation.ts'
 import type { Protocol } from '../spec/program.ts'

@@ -4,6 +4,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { createActor } from 'xstate'
 import type { Batch } from '../spec/batch.ts'
 import { batchFrom } from '../spec/batch.ts'
@@ -109,12 +110,21 @@ export async function runLive(options: LiveOptions): Promise<LiveResult> {
   )
   const run = new LiveRun(options, ids)
   const result = await run.result()
+  if (libraries.emulated) removeSegments(Object.values(ids))
   return {
     ...result,
     emulated: libraries.emulated,
     driverVersion: libraries.driverVersion,
     ncclVersion: libraries.ncclVersion,
     gpu: libraries.gpus[0].name,
+  }
+}
+
+/** A member that is killed while others still join leaves its communicator's shared memory. */
+function removeSegments(ids: readonly string[]): void {
+  for (const id of ids) {
+    const name = Buffer.from(id, 'base64').toString('latin1').replace(/\0.*$/s, '')
+    if (/^\/ppcheck-[0-9a-f]+$/.test(name)) rmSync(`/dev/shm${name}`, { force: true })
   }
 }
 

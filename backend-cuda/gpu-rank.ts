@@ -1,6 +1,6 @@
-// Performs what a rank's program asks for on a GPU: kernels and NCCL transfers on the streams of its
-// device, token payloads on a CPU transport where the variant says so. Third interpreter of the same
-// effects, beside the simulator and its replay.
+// Performs what a rank's program asks for on a GPU: kernels and NCCL transfers on the streams of
+// its device, token payloads on a CPU transport where the variant says so. Third interpreter of
+// the same effects, beside the simulator and its replay.
 
 import type { Batch } from '../spec/batch.ts'
 import { fail } from '../spec/error.ts'

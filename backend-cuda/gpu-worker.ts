@@ -14,6 +14,9 @@ import { GpuRank } from './gpu-rank.ts'
 import { LiveMachine } from './live-machine.ts'
 import { TokenSockets } from './token-sockets.ts'
 
+/** A device that does not close by then is left to the driver. */
+const abandonTimeoutMs = 1000
+
 const tell = (message: FromWorker): void => {
   if (process.connected) process.send?.(message)
 }
@@ -221,7 +224,12 @@ class Worker {
     const abortMs = performance.now() - begin
     await this.device.close()
     tell({ type: 'ended', abortMs: Math.round(abortMs) })
-    process.disconnect()
+    if (process.connected) process.disconnect()
+  }
+
+  /** The launcher is gone: nobody will say how to end, and nobody waits. */
+  abandon(): Promise<void> {
+    return this.isOver ? Promise.resolve() : this.end(true)
   }
 }
 
@@ -243,4 +251,10 @@ process.on('message', async (message: ToWorker) => {
   }
 })
 // Whoever started this is gone, or has said that it is over: nothing may keep the process.
-process.on('disconnect', () => process.exit())
+process.on('disconnect', () => {
+  setTimeout(() => process.exit(), abandonTimeoutMs)
+  void worker
+    ?.abandon()
+    .catch(() => {})
+    .finally(() => process.exit())
+})

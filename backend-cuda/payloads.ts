@@ -1,5 +1,5 @@
-// What the live payloads hold: a real header, and words that every rank can compute for itself. So a
-// receiver knows not only that a payload is wrong but whose it is instead.
+// What the live payloads hold: a real header, and words that every rank can compute for itself.
+// So a receiver knows not only that a payload is wrong but whose it is instead.
 
 import type { Batch } from '../spec/batch.ts'
 import { maskHash } from '../spec/batch.ts'

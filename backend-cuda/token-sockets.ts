@@ -1,6 +1,7 @@
-// Token payloads on a CPU transport without Gloo: the root sends over a TCP connection to each rank,
-// on loopback. Posting never blocks, receives are taken in order, and nothing needs a place on a
-// device: the rules of the model's CPU transport. A frame says which payload of which step it is.
+// Token payloads on a CPU transport without Gloo: the root sends over a TCP connection to each
+// rank, on loopback. Posting never blocks, receives are taken in order, and nothing needs a
+// place on a device: the rules of the model's CPU transport. A frame says which payload of which
+// step it is.
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { fail } from '../spec/error.ts'

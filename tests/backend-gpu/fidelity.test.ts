@@ -1,5 +1,6 @@
-// Simulator and emulated device say the same of generated NCCL scenarios: what holds in the model
-// never wedges live, and what can wedge does, under some seed. `PPCHECK_FIDELITY=200` compares more.
+// Simulator and emulated device say the same of generated NCCL scenarios: what holds in the
+// model never wedges live, and what can wedge does, under some seed. `PPCHECK_FIDELITY=200`
+// compares more.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

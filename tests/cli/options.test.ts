@@ -17,6 +17,7 @@ const names: CommandName[] = [
   'simulate',
   'replay',
   'export',
+  'run',
   'calibrate',
   'doctor',
   'init',
@@ -182,7 +183,7 @@ describe('errors', () => {
     [
       'doctor --window 3',
       'PPC104 unknown option of doctor "--window" — it belongs to' +
-        ' explore, ladder, simulate, replay, export',
+        ' explore, ladder, simulate, replay, export, run',
     ],
     ['expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],
     ['help expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],

@@ -156,7 +156,9 @@ export function createMatchRules(
             ? (bits & differs.seq) !== 0
             : field === 'mask_hash'
               ? (bits & differs.hash) !== 0
-              : (bits & differs.requests) !== 0,
+              : field === 'row_digest'
+                ? (bits & differs.rows) !== 0
+                : (bits & differs.requests) !== 0,
         )
       },
       unrepresentable: (form, batch) => {

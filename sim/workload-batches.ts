@@ -4,6 +4,7 @@
 import type { Batch } from '../spec/batch.ts'
 import { batchFrom, batchKey, fullBatch } from '../spec/batch.ts'
 import { fail } from '../spec/error.ts'
+import { collidingMask } from '../spec/header.ts'
 import type { Fact } from '../spec/operation.ts'
 import { operationsOf } from '../spec/rank-machine.ts'
 import { programOf } from '../spec/resolve-program.ts'
@@ -12,6 +13,7 @@ import type { Fault, FaultKind, Scenario } from '../spec/scenario.ts'
 /** Faults that strike when a step is dispatched: a rank is handed another batch, or none. */
 const dispatchKinds: readonly FaultKind[] = [
   'own-mask',
+  'own-mask-collision',
   'own-num-reqs',
   'own-rows',
   'lost-rpc',
@@ -22,9 +24,15 @@ export const strikesAtDispatch = (fault: Fault): boolean => dispatchKinds.includ
 
 /** Does the fault make ranks disagree (so that a check should report it)? */
 export const isDivergence = (fault: Fault): boolean =>
-  ['own-mask', 'own-num-reqs', 'own-rows', 'lost-rpc', 'throw', 'duplicate-post'].includes(
-    fault.kind,
-  )
+  [
+    'own-mask',
+    'own-mask-collision',
+    'own-num-reqs',
+    'own-rows',
+    'lost-rpc',
+    'throw',
+    'duplicate-post',
+  ].includes(fault.kind)
 
 export interface NumberedBatches {
   readonly batches: readonly Batch[]
@@ -58,6 +66,7 @@ export function numberBatches(scenario: Scenario): NumberedBatches {
   for (const fault of scenario.faults.filter(strikesAtDispatch)) {
     if (fault.kind === 'lost-rpc') continue
     for (const index of unique([...script, ...choices])) {
+      if (fault.kind === 'own-mask-collision' && !canCollide(batches[index])) continue
       table.set(`${fault.kind}/${index}`, number(diverged(fault.kind, batches[index])))
     }
   }
@@ -70,6 +79,9 @@ export function numberBatches(scenario: Scenario): NumberedBatches {
   }
 }
 
+/** Two masks of equal length have equal CRC-32 only beyond 32 rows (`collidingMask`). */
+const canCollide = ({ mask }: Batch): boolean => mask.length > 32
+
 function diverged(kind: FaultKind, batch: Batch): Batch {
   switch (kind) {
     case 'own-mask': {
@@ -77,6 +89,8 @@ function diverged(kind: FaultKind, batch: Batch): Batch {
       const mask = batch.mask.map((bit, row) => (row === 0 ? !bit : bit))
       return { ...batch, mask }
     }
+    case 'own-mask-collision':
+      return { ...batch, mask: collidingMask(batch.mask) }
     case 'own-num-reqs':
       return { ...batch, ...fullBatch(batch.requests + 1), mask: [...batch.mask, false] }
     case 'own-rows':

@@ -240,7 +240,10 @@ export class World {
       if (fault.step !== 'any' && fault.step !== state.position) continue
       for (const batch of batches) {
         for (const rank of this.ranksOf(fault)) {
-          const wrong = fault.kind === 'lost-rpc' ? rpcLost : numbered.faulty(fault, batch)
+          const isLost = fault.kind === 'lost-rpc'
+          const wrong = isLost ? rpcLost : numbered.faulty(fault, batch)
+          // Some batches cannot be mistaken in this way.
+          if (wrong < 0 && !isLost) continue
           const everyone = fault.kind === 'request-reused'
           const tokens = Array.from({ length: pp }, (_, r) =>
             everyone || r === rank ? wrong : batch,

@@ -103,6 +103,38 @@ function dependentRows(length: number, firstRow: number): number[] {
   throw new InternalError('33 vectors of 32 bits are dependent')
 }
 
+/** What a digest says of one row. */
+export interface DigestRow {
+  readonly request: string
+  /** How often the request has been admitted; a preempted one comes back as another. */
+  readonly generation: number
+  /** Does the row need a sampled token? */
+  readonly sampled: boolean
+}
+
+const fnvOffset = 0xcbf29ce484222325n
+const fnvPrime = 0x100000001b3n
+const wordMask = 0xffff_ffff_ffff_ffffn
+
+/**
+ * A digest of rows in 63 bits, so that it fits an int64 without a sign (FNV-1a over the UTF-16
+ * units of the rows' fields, each ended by a zero, and a last mixing step). Two different lists of
+ * rows have equal digests with a probability of about 2^-63: what remains of R1 and R2 in the
+ * variant `header-v2`. It is no signature: who chooses request ids on purpose can make a collision.
+ */
+export const digestRows = (rows: readonly DigestRow[]): bigint => {
+  const text = rows
+    .map(({ request, generation, sampled }) => `${request}\0${generation}\0${Number(sampled)}\0`)
+    .join('')
+  let digest = fnvOffset
+  for (let at = 0; at < text.length; at++) {
+    digest = ((digest ^ BigInt(text.charCodeAt(at))) * fnvPrime) & wordMask
+  }
+  digest ^= digest >> 32n
+  digest = (digest * 0xd6e8feb86659fd93n) & wordMask
+  return (digest ^ (digest >> 32n)) & 0x7fff_ffff_ffff_ffffn
+}
+
 // -------------------------------------------------------------------------------------- header
 
 /** What the last rank says of a step before its tokens. */

@@ -14,7 +14,9 @@ export {
 export {
   collidingMask,
   crc32,
+  type DigestRow,
   decodeHeader,
+  digestRows,
   dtypeBytes,
   encodeHeader,
   type Header,

@@ -49,7 +49,7 @@ const forms = {
     root: z.union([z.enum(['first', 'last']), rank]),
     header: z
       .strictObject({
-        fields: z.array(z.enum(['seq', 'mask_hash', 'num_reqs'])),
+        fields: z.array(z.enum(['seq', 'mask_hash', 'num_reqs', 'row_digest'])),
         sequence: z.enum(['before-enqueue', 'after-enqueue']),
       })
       .optional(),

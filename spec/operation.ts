@@ -89,7 +89,7 @@ export interface Broadcast extends Transfer {
 
 /** What a header carries and when its sender or receiver advances the sequence number. */
 export interface HeaderForm {
-  readonly fields: readonly ('seq' | 'mask_hash' | 'num_reqs')[]
+  readonly fields: readonly ('seq' | 'mask_hash' | 'num_reqs' | 'row_digest')[]
   readonly sequence: 'before-enqueue' | 'after-enqueue'
 }
 

@@ -58,6 +58,7 @@ export const workloadSchema = z.strictObject({
 /** Faults of page 2.4. */
 export const faultKinds = [
   'own-mask',
+  'own-mask-collision',
   'own-num-reqs',
   'own-rows',
   'lost-rpc',

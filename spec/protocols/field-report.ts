@@ -26,7 +26,8 @@ import { defineProtocol } from '../program.ts'
 export interface Switches {
   /** `fixed`: all payloads every step. `gated`: by the rank's own mask. `always`: drafts anyway. */
   readonly schedule: 'fixed' | 'gated' | 'always'
-  readonly header: 'none' | 'int32' | 'int64'
+  /** `int64-rows` carries a digest of rows and generations in place of the hash of the mask. */
+  readonly header: 'none' | 'int32' | 'int64' | 'int64-rows'
   /** Where a receiver validates the header: before it posts the rest, or when it consumes. */
   readonly headerCheck: 'host' | 'consume'
   /** What carries the token payloads. Activations always use NCCL. */
@@ -113,6 +114,12 @@ const receiveActivation = (switches: Switches, communicator: string): Operation[
   }),
 ]
 
+const headerFields = {
+  int32: ['seq', 'mask_hash'],
+  int64: ['seq', 'mask_hash', 'num_reqs'],
+  'int64-rows': ['seq', 'row_digest', 'num_reqs'],
+} as const
+
 /** The four payloads in wire order; those that the schedule gates carry their guard. */
 function payloads(switches: Switches, token: string, side: 'root' | 'receiver') {
   const thread =
@@ -142,15 +149,9 @@ function payloads(switches: Switches, token: string, side: 'root' | 'receiver') 
         : [
             broadcast('header', {
               ...rest,
-              dtype: switches.header,
+              dtype: switches.header === 'int32' ? 'int32' : 'int64',
               shape: [switches.header === 'int32' ? 2 : 3],
-              header: {
-                fields:
-                  switches.header === 'int32'
-                    ? ['seq', 'mask_hash']
-                    : ['seq', 'mask_hash', 'num_reqs'],
-                sequence: 'before-enqueue',
-              },
+              header: { fields: headerFields[switches.header], sequence: 'before-enqueue' },
             }),
           ],
     sampled: when(guard, broadcast('sampled', { ...rest, dtype: 'int64', shape: sampledShape })),

@@ -11,6 +11,7 @@ import { fixedFour } from './fixed-four.ts'
 import { fixedFourHeader64 } from './fixed-four-header64.ts'
 import { gated } from './gated.ts'
 import { glooDeferred } from './gloo-deferred.ts'
+import { headerV2 } from './header-v2.ts'
 import { stabilized } from './stabilized.ts'
 import { upstreamFork } from './upstream-fork.ts'
 import type { Variant } from './variant.ts'
@@ -24,6 +25,7 @@ export const variants: readonly Variant[] = [
   glooDeferred,
   stabilized,
   gated,
+  headerV2,
 ]
 
 export const variantNames: readonly string[] = variants.map(({ id }) => id)

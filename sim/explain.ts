@@ -14,9 +14,9 @@ export interface Wait {
   readonly rank: number | undefined
 }
 
-/** A hazard of page 1 (H1..H5) and the change that removes it. */
+/** A hazard of the report (H1..H5), or one that its header leaves (R1, R2), and its remedy. */
 export interface Hazard {
-  readonly id: 'H1' | 'H2' | 'H3' | 'H4' | 'H5'
+  readonly id: 'H1' | 'H2' | 'H3' | 'H4' | 'H5' | 'R1' | 'R2'
   readonly name: string
   readonly because: string
   readonly fix: string
@@ -154,6 +154,8 @@ function hazardOf(
   waiters: ReadonlyMap<string, Waiter>,
 ): Hazard | undefined {
   const { findings, world } = trace
+  const unseen = unseenByHeader(trace)
+  if (unseen !== undefined) return unseen
   const names = cycle.map(({ id, why }) => `${id} ${why}`).join(' | ')
   const mismatch = findings.some(({ property }) => property === 'P2')
   const missing = isStop(findings) && cycle.length === 0
@@ -208,6 +210,33 @@ function hazardOf(
         fix: 'move the token payloads to a CPU transport, or fix the launch order',
       }
     : undefined
+}
+
+/** Rows of other requests were adopted although every header that was checked agreed. */
+function unseenByHeader({ findings, world, events }: Trace): Hazard | undefined {
+  const adopted = findings.some(({ property }) => property === 'P3' || property === 'P12')
+  const { operations } = world.ranks[0].model
+  const hasHeader = operations.some(
+    ({ form }) => form.do === 'broadcast' && form.header !== undefined,
+  )
+  if (!adopted || !hasHeader) return undefined
+  const struck = (kind: string): boolean => events.some(({ text }) => text.includes(`(${kind} at`))
+  const fix = 'put a digest of request ids and generations into the header (variant header-v2)'
+  if (struck('own-mask-collision')) {
+    return {
+      id: 'R1',
+      name: 'crc-collision',
+      because: 'two masks of more than 32 rows have the same CRC-32, so the headers are equal',
+      fix,
+    }
+  }
+  if (!struck('own-rows')) return undefined
+  return {
+    id: 'R2',
+    name: 'same-mask-other-rows',
+    because: 'the masks are equal and the requests in the rows are not, which no header field says',
+    fix,
+  }
 }
 
 function mostInFlight({ events }: Trace): number {

@@ -4,7 +4,7 @@
 import type { Batch } from '../spec/batch.ts'
 import { batchFrom, batchKey, fullBatch } from '../spec/batch.ts'
 import { fail } from '../spec/error.ts'
-import { collidingMask } from '../spec/header.ts'
+import { collidingMask } from '../spec/mask-collisions.ts'
 import type { Fact } from '../spec/operation.ts'
 import { operationsOf } from '../spec/rank-machine.ts'
 import { programOf } from '../spec/resolve-program.ts'
@@ -14,6 +14,7 @@ import type { Fault, FaultKind, Scenario } from '../spec/scenario.ts'
 const dispatchKinds: readonly FaultKind[] = [
   'own-mask',
   'own-mask-collision',
+  'own-batch',
   'own-num-reqs',
   'own-rows',
   'lost-rpc',
@@ -27,6 +28,7 @@ export const isDivergence = (fault: Fault): boolean =>
   [
     'own-mask',
     'own-mask-collision',
+    'own-batch',
     'own-num-reqs',
     'own-rows',
     'lost-rpc',
@@ -67,7 +69,9 @@ export function numberBatches(scenario: Scenario): NumberedBatches {
     if (fault.kind === 'lost-rpc') continue
     for (const index of unique([...script, ...choices])) {
       if (fault.kind === 'own-mask-collision' && !canCollide(batches[index])) continue
-      table.set(`${fault.kind}/${index}`, number(diverged(fault.kind, batches[index])))
+      const wrong = diverged(fault, batches[index])
+      // A batch that was written out still has what no program sees.
+      table.set(faultKey(fault, index), number(fault.batch === undefined ? wrong : project(wrong)))
     }
   }
   return {
@@ -75,15 +79,18 @@ export function numberBatches(scenario: Scenario): NumberedBatches {
     script,
     choices,
     numberOf: (batch) => numbers.get(batchKey(project(batch))) ?? -1,
-    faulty: (fault, batch) => table.get(`${fault.kind}/${batch}`) ?? -1,
+    faulty: (fault, batch) => table.get(faultKey(fault, batch)) ?? -1,
   }
 }
 
 /** Two masks of equal length have equal CRC-32 only beyond 32 rows (`collidingMask`). */
 const canCollide = ({ mask }: Batch): boolean => mask.length > 32
 
-function diverged(kind: FaultKind, batch: Batch): Batch {
-  switch (kind) {
+const faultKey = ({ kind, batch }: Fault, index: number): string =>
+  `${kind}/${batch === undefined ? '' : batchKey(batchFrom(batch))}/${index}`
+
+function diverged(fault: Fault, batch: Batch): Batch {
+  switch (fault.kind) {
     case 'own-mask': {
       // The first row's bit flips: a mask of one row becomes empty, or full.
       const mask = batch.mask.map((bit, row) => (row === 0 ? !bit : bit))
@@ -91,6 +98,8 @@ function diverged(kind: FaultKind, batch: Batch): Batch {
     }
     case 'own-mask-collision':
       return { ...batch, mask: collidingMask(batch.mask) }
+    case 'own-batch':
+      return batchFrom(fault.batch ?? {})
     case 'own-num-reqs':
       return { ...batch, ...fullBatch(batch.requests + 1), mask: [...batch.mask, false] }
     case 'own-rows':

@@ -2,7 +2,7 @@
 // and the payload shapes (field report, "Wire facts"). Must never depend on the host's byte order,
 // and never accept a value that its element type cannot carry: silently wrapping would hide P11.
 
-import { fail, InternalError } from './error.ts'
+import { fail } from './error.ts'
 
 /** Element types that travel. */
 export type HeaderDtype = 'int64' | 'int32'
@@ -67,41 +67,7 @@ export const crc32 = (bytes: Uint8Array): number => {
 /** The `mask_hash` of a header: unsigned, so half of all masks exceed what int32 can carry. */
 export const hashMask = (mask: readonly boolean[]): number => crc32(packMask(mask))
 
-/**
- * Another mask of the same length with the same hash, differing only in rows `firstRow` to
- * `firstRow + 32`. CRC is linear: flipping a set of rows changes it by the XOR of what each row
- * contributes, and 33 contributions of 32 bits are never independent. So this works on any mask of
- * more than 32 rows; it is the residual hazard R1 `crc-collision`, which no header check can see.
- * Throws PPC204 if the 33 rows do not fit: masks of 32 rows or fewer cannot collide.
- */
-export const collidingMask = (mask: readonly boolean[], firstRow = 0): boolean[] => {
-  if (!Number.isInteger(firstRow) || firstRow < 0 || firstRow + 33 > mask.length) {
-    fail('PPC204', `33 rows from row ${firstRow} on do not fit a mask of ${mask.length} rows`)
-  }
-  const flipped = [...mask]
-  for (const row of dependentRows(mask.length, firstRow)) flipped[row] = !flipped[row]
-  return flipped
-}
-
-/** Rows whose contributions to the CRC cancel, by Gaussian elimination over single bits. */
-function dependentRows(length: number, firstRow: number): number[] {
-  const empty = Array.from({ length }, () => false)
-  const base = hashMask(empty)
-  const pivots = new Map<number, { vector: number; rows: Set<number> }>()
-  for (let row = firstRow; row <= firstRow + 32; row++) {
-    let vector = hashMask(empty.map((_, each) => each === row)) ^ base
-    const rows = new Set([row])
-    while (vector !== 0) {
-      const pivot = pivots.get(Math.clz32(vector))
-      if (pivot === undefined) break
-      vector ^= pivot.vector
-      for (const each of pivot.rows) if (!rows.delete(each)) rows.add(each)
-    }
-    if (vector === 0) return [...rows]
-    pivots.set(Math.clz32(vector), { vector, rows })
-  }
-  throw new InternalError('33 vectors of 32 bits are dependent')
-}
+// -------------------------------------------------------------------------------- row digest
 
 /** What a digest says of one row. */
 export interface DigestRow {
@@ -118,13 +84,16 @@ const wordMask = 0xffff_ffff_ffff_ffffn
 
 /**
  * A digest of rows in 63 bits, so that it fits an int64 without a sign (FNV-1a over the UTF-16
- * units of the rows' fields, each ended by a zero, and a last mixing step). Two different lists of
- * rows have equal digests with a probability of about 2^-63: what remains of R1 and R2 in the
+ * units of the rows' fields, the id after its length, and a last mixing step). Two different lists
+ * of rows have equal digests with a probability of about 2^-63: what remains of R1 and R2 in the
  * variant `header-v2`. It is no signature: who chooses request ids on purpose can make a collision.
  */
 export const digestRows = (rows: readonly DigestRow[]): bigint => {
   const text = rows
-    .map(({ request, generation, sampled }) => `${request}\0${generation}\0${Number(sampled)}\0`)
+    .map(
+      ({ request, generation, sampled }) =>
+        `${request.length}:${request}${generation}:${Number(sampled)}`,
+    )
     .join('')
   let digest = fnvOffset
   for (let at = 0; at < text.length; at++) {

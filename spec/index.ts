@@ -12,7 +12,6 @@ export {
   PpcheckError,
 } from './error.ts'
 export {
-  collidingMask,
   crc32,
   type DigestRow,
   decodeHeader,
@@ -36,6 +35,7 @@ export {
   unpackMask,
   unrepresentableFields,
 } from './header.ts'
+export { collidingMask, collisionBasis } from './mask-collisions.ts'
 export type * from './operation.ts'
 export {
   broadcast,

@@ -59,6 +59,7 @@ export const workloadSchema = z.strictObject({
 export const faultKinds = [
   'own-mask',
   'own-mask-collision',
+  'own-batch',
   'own-num-reqs',
   'own-rows',
   'lost-rpc',
@@ -77,6 +78,8 @@ export const faultSchema = z.strictObject({
   rank: z.union([z.int().min(0), z.literal('any')]).default('any'),
   /** Step (0-based) in which it strikes, or any: of the engine, or the hit rank's own. */
   step: z.union([z.int().min(0), z.literal('any')]).default('any'),
+  /** For `own-batch`: what the rank is handed instead of the step's batch. */
+  batch: batchSchema.optional(),
 })
 export type Fault = z.infer<typeof faultSchema>
 
@@ -119,6 +122,9 @@ export function defineScenario(input: ScenarioInput): Scenario {
   const scenario = { ...parsed.data, protocol }
   checkRanks(protocol, scenario.topology.pp)
   for (const fault of scenario.faults) {
+    if ((fault.kind === 'own-batch') !== (fault.batch !== undefined)) {
+      fail('PPC202', `faults: ${fault.kind}: own-batch, and no other fault, says which batch`)
+    }
     if (fault.rank !== 'any' && fault.rank >= scenario.topology.pp) {
       fail('PPC202', `faults: rank ${fault.rank} does not exist with pp ${scenario.topology.pp}`)
     }

@@ -1,7 +1,7 @@
 // Which masks a header cannot tell apart by their CRC-32: the residual hazard R1 `crc-collision`.
 // CRC is linear over GF(2): flipping a set of rows changes it by the XOR of what each row
-// contributes, whatever the mask was. So the masks of one length that collide are found by linear algebra, and
-// where there are none, that is a proof and not a search.
+// contributes, whatever the mask was. So the masks of one length that collide are found by linear
+// algebra, and where there are none, that is a proof and not a search.
 
 import { assert, fail } from './error.ts'
 import { hashMask } from './header.ts'

@@ -1,5 +1,6 @@
 // Pairs of batches that a header takes for one another are drawn (any masks, any lengths) and
-// handed to the ranks: rungs 2 to 5 adopt tokens of other rows, `header-v2` raises before that every time.
+// handed to the ranks: rungs 2 to 5 adopt tokens of other rows, and `header-v2` raises before that
+// every time.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -22,3 +22,7 @@ export const addonFolders = (): string[] => [
   join(packageFolder(), 'backend-cuda/native/cuda', process.env['PPCHECK_CUDA_BUILD'] ?? 'build'),
   join(packageFolder(), 'prebuilds', `${process.platform}-${process.arch}`),
 ]
+
+/** The Gloo half. Always built where it runs: Debian's versions of Gloo differ in their classes. */
+export const glooAddonFile = (): string =>
+  join(packageFolder(), 'backend-cuda/native/gloo/build/ppcheck_gloo.node')

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { addonFolders } from './package-folder.ts'
+import { addonFolders, glooAddonFile } from './package-folder.ts'
 
 export type ProbeName = 'node' | 'gloo' | 'gpu-addon' | 'cuda-driver' | 'nccl' | 'gpus' | 'spin'
 
@@ -99,7 +99,14 @@ function probeGloo(host: Host): Probe {
     findLibrary(host, ['libgloo.so', 'libgloo.so.0', 'libgloo.a'], roots) ??
     findVersioned(host, 'libgloo.so.', roots)
   if (header !== undefined && library !== undefined) {
-    return { ...about, available: true, found: `${library}, ${header}` }
+    const found = `${library}, ${header}`
+    if (host.exists(glooAddonFile())) return { ...about, available: true, found }
+    return {
+      ...about,
+      available: false,
+      reason: `${library} is here, but the addon that calls it is not built`,
+      remedy: 'apt-get install -y g++ && npm rebuild ppcheck',
+    }
   }
   const missing = [
     header === undefined ? 'header gloo/context.h' : undefined,

@@ -2,12 +2,15 @@
 // cannot be had is never fatal: the tests that need it are skipped, and this says so by name.
 
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** What is needed beyond npm's packages. A new need is one line here. */
-const tools = [{ part: 'SPIN oracle', program: 'spin', debianPackage: 'spin' }]
+const tools = [
+  { part: 'SPIN oracle', program: 'spin', debianPackage: 'spin' },
+  { part: 'live runs', file: '/usr/include/gloo/context.h', debianPackage: 'libgloo-dev' },
+]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -21,7 +24,8 @@ const onPath = (program) =>
     }
   })
 
-const missing = () => tools.filter(({ program }) => !onPath(program))
+const missing = () =>
+  tools.filter(({ program, file }) => !(file === undefined ? onPath(program) : existsSync(file)))
 
 /** Runs apt-get quietly; its log is shown only when it fails. Returns whether it succeeded. */
 const aptGet = (...args) => {
@@ -43,8 +47,8 @@ const installMissing = () => {
     console.log(`installing ${packages.join(', ')}`)
     if (aptGet('update')) aptGet(...command.split(' ').slice(1))
   }
-  for (const { part, program } of missing()) {
-    console.log(`skipped: ${part} (no ${program}; to run it: ${command})`)
+  for (const { part, program, file } of missing()) {
+    console.log(`skipped: ${part} (no ${program ?? file}; to run it: ${command})`)
   }
 }
 
@@ -59,4 +63,5 @@ installMissing()
 // The tests of the command line run dist/; a build that is up to date costs a second.
 run('typescript/bin/tsc', ['-b'])
 run('../backend-cuda/native/cuda/build.mjs', [])
+run('../backend-cuda/native/gloo/build.mjs', [])
 run('vitest/vitest.mjs', ['run', ...process.argv.slice(2)])

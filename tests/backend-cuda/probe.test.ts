@@ -1,6 +1,7 @@
 // What doctor says of machines that are not this one.
 
 import { expect, test } from 'vitest'
+import { glooAddonFile } from '../../backend-cuda/package-folder.ts'
 import { type Host, type Probe, type ProbeName, probeAll } from '../../backend-cuda/probe.ts'
 
 /** A machine with nothing but an old Node.js; tests add to it. */
@@ -49,8 +50,11 @@ test.each([
 test('gloo needs its header and its library', () => {
   const header = '/usr/include/gloo/context.h'
   const library = '/usr/lib/x86_64-linux-gnu/libgloo.so.0'
-  const both = probe(machine({ files: [header, library] }), 'gloo')
+  const both = probe(machine({ files: [header, library, glooAddonFile()] }), 'gloo')
   expect(both).toMatchObject({ available: true, found: `${library}, ${header}` })
+  expect(probe(machine({ files: [header, library] }), 'gloo')).toMatchObject({
+    reason: `${library} is here, but the addon that calls it is not built`,
+  })
   expect(probe(machine({ files: [header] }), 'gloo')).toMatchObject({
     reason: 'no library libgloo',
   })
@@ -60,7 +64,8 @@ test('gloo needs its header and its library', () => {
 })
 
 test('gloo may have a root of its own, and a version in its name', () => {
-  const files = ['/opt/gloo/include/gloo/context.h', '/opt/gloo/lib/libgloo.so.0.5']
+  const library = ['/opt/gloo/include/gloo/context.h', '/opt/gloo/lib/libgloo.so.0.5']
+  const files = [...library, glooAddonFile()]
   const host = machine({ files, environment: { GLOO_ROOT: '/opt/gloo' } })
   expect(probe(host, 'gloo')).toMatchObject({ available: true })
 })

@@ -25,6 +25,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: besideThread(() => import('./commands/ladder.ts')),
   },
   {
+    name: 'museum',
+    summary: 'public bugs before and after their fixes, each searched for anew',
+    arguments: '[id...]',
+    load: besideThread(() => import('./commands/museum.ts')),
+  },
+  {
     name: 'simulate',
     summary: 'a long run under real traffic in virtual time, every property watched',
     arguments: '[scenario]',

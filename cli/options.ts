@@ -3,6 +3,7 @@
 // XState and nothing of sim/.
 
 import { fail } from '../spec/error.ts'
+import { knobs } from '../spec/museum/museum-case.ts'
 import {
   choice,
   durationMs,
@@ -20,6 +21,7 @@ import { parseReporter } from './reporters/request.ts'
 export type CommandName =
   | 'explore'
   | 'ladder'
+  | 'museum'
   | 'simulate'
   | 'replay'
   | 'export'
@@ -413,7 +415,7 @@ export const optionTable = {
     flag: '--time-limit <duration>',
     help: 'budget: time, for example 30s or 5m',
     group: 'Search',
-    commands: searching,
+    commands: [...searching, 'museum'],
     parse: durationMs,
   }),
   seed: option({
@@ -427,7 +429,7 @@ export const optionTable = {
     flag: '--workers <n>',
     help: 'worker threads, or auto',
     group: 'Search',
-    commands: searching,
+    commands: [...searching, 'museum'],
     parse: integerOr(['auto'], { min: 1, max: 256 }),
   }),
   checkpoint: option({
@@ -451,7 +453,28 @@ export const optionTable = {
     commands: ['explore'],
     parse: name,
   }),
+  grep: option({
+    flag: '--grep <text>',
+    help: 'only the cases whose id, report, engine or mechanism contains a text',
+    group: 'Search',
+    commands: ['museum'],
+    parse: name,
+  }),
+  knob: option({
+    flag: '--knob <knob>',
+    help: 'only the cases about one thing, for example order, width or modload',
+    group: 'Search',
+    commands: ['museum'],
+    parse: choice(knobs),
+  }),
   // ----------------------------------------------------------------------------------- output
+  page: option({
+    flag: '--page <file>',
+    help: 'write the page of the cases, with pictures, as Markdown',
+    group: 'Output',
+    commands: ['museum'],
+    parse: name,
+  }),
   save: option({
     flag: '--save <file>',
     help: 'write the first violation as a trace, for replay (*.pptrace.ndjson)',
@@ -483,14 +506,14 @@ export const optionTable = {
     flag: '--no-timing',
     help: 'leave times out, so that equal runs print equal bytes',
     group: 'Output',
-    commands: ['ladder'],
+    commands: ['ladder', 'museum'],
     default: true,
   }),
   reporter: option({
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
     group: 'Output',
-    commands: ['explore', 'ladder', 'simulate', 'replay', 'run', 'calibrate', 'doctor'],
+    commands: ['explore', 'ladder', 'simulate', 'replay', 'run', 'calibrate', 'doctor', 'museum'],
     parse: parseReporter,
     repeatable: true,
   }),

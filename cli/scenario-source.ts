@@ -79,9 +79,35 @@ export async function scenariosFrom(
   return found
 }
 
+/** `museum:vllm-53402.2`: the second exhibit of a case; `museum:vllm-53402` all of them. */
+async function fromMuseum(argument: string, options: OptionValues): Promise<NamedScenario[]> {
+  const { museum } = await import('../spec/museum/index.ts')
+  const [, id, digits] = /^museum:(.*?)(?:\.(\d+))?$/.exec(argument) ?? []
+  const found = museum.find((each) => each.id === id)
+  const ids = museum.map((each) => each.id)
+  if (found === undefined) failUnknown('museum case', id ?? '', ids, { code: 'PPC135' })
+  for (const key of switchNames) {
+    if (options[key] === undefined) continue
+    const flag = flagName(optionTable[key])
+    fail('PPC107', `${flag} is a switch of the built-in variants; a museum case decides it itself`)
+  }
+  const chosen = digits === undefined ? undefined : Number(digits)
+  const { exhibits } = found
+  if (chosen !== undefined && exhibits[chosen - 1] === undefined) {
+    fail('PPC135', `${id} has exhibits 1 to ${exhibits.length}, not ${chosen}`)
+  }
+  return exhibits.flatMap((exhibit, index) => {
+    if (chosen !== undefined && index !== chosen - 1) return []
+    const address = `museum:${id}.${index + 1}`
+    const scenario = overridden(exhibit.scenario(), options)
+    return [{ scenario, words: [quoted(address), ...wordsOf(options)] }]
+  })
+}
+
 async function fromArgument(argument: string, options: OptionValues): Promise<NamedScenario[]> {
   // A bare word that is a variant's name means the variant.
   if (variantNames.includes(argument)) return [fromVariant({ ...options, variant: argument })]
+  if (argument.startsWith('museum:')) return fromMuseum(argument, options)
   const [file, selector] = argument.split('#')
   if (!existsSync(file)) {
     if (/[./]/.test(file)) fail('PPC109', `cannot read ${file}: there is no such file`)

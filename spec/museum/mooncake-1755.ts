@@ -1,4 +1,5 @@
-// A kernel that a collective needs for its end is loaded while the collective's first part spins.
+// A kernel that a collective needs for its end is loaded while the collective's first part
+// spins.
 
 import { collective, launch, type Operation, rendezvous } from '../operation.ts'
 import type { Scenario } from '../scenario.ts'
@@ -30,10 +31,13 @@ export const mooncake1755 = defineCase({
   family: 'B15',
   reports: [{ id: 'Mooncake#1755', url: 'https://github.com/kvcache-ai/Mooncake/pull/1755' }],
   mechanism:
-    'The first reduce kernel is loaded lazily while a spin kernel of the same collective is resident. The load waits for the device, the spin waits for what comes after the load.',
+    'The first reduce kernel is loaded lazily while a spin kernel of the same ' +
+    'collective is resident. The load waits for the device, the spin waits for ' +
+    'what comes after the load.',
   engine: 'Mooncake collectives',
   knobs: ['modload'],
-  inferred: 'What ends the spin is modelled as a message of the same host, given after the load.',
+  inferred:
+    'What ends the spin is modelled as a message of the same host, given after ' + 'the load.',
   exhibits: [
     { when: 'before', name: 'lazy loading', violates: 'P1', scenario: () => engine('lazy', false) },
     { when: 'after', name: 'kernels preloaded', scenario: () => engine('preloaded', true) },

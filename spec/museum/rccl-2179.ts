@@ -29,7 +29,8 @@ export const rccl2179 = defineCase({
     { id: 'pytorch#196133', url: 'https://github.com/pytorch/pytorch/issues/196133' },
   ],
   mechanism:
-    'Two captured graphs contain operations of one communicator and are replayed concurrently, so that ranks start them in different orders.',
+    'Two captured graphs contain operations of one communicator and are replayed ' +
+    'concurrently, so that ranks start them in different orders.',
   engine: 'any, graphs with collectives',
   knobs: ['graph', 'order'],
   inferred: 'Concurrent replay is modelled by the order that it may lead to.',

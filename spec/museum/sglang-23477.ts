@@ -29,11 +29,13 @@ export const sglang23477 = defineCase({
   family: 'E07',
   reports: [{ id: 'sglang#23477', url: 'https://github.com/sgl-project/sglang/pull/23477' }],
   mechanism:
-    'Both stages send their output to each other before they receive, on one pair and without buffering; neither send can end.',
+    'Both stages send their output to each other before they receive, on one pair ' +
+    'and without buffering; neither send can end.',
   engine: 'SGLang, PP2 on NPU',
   knobs: ['order'],
   inferred:
-    'That both send first; the report says that the order was wrong and inverts it on all but the last stage.',
+    'That both send first; the report says that the order was wrong and inverts ' +
+    'it on all but the last stage.',
   exhibits: [
     {
       when: 'before',

@@ -27,7 +27,9 @@ export const sglang27221 = defineCase({
   family: 'D06',
   reports: [{ id: 'sglang#27221', url: 'https://github.com/sgl-project/sglang/issues/27221' }],
   mechanism:
-    'Requests are dropped by a time-out that each rank measures with its own clock. One rank drops a request, another keeps it, and their batches differ in size.',
+    'Requests are dropped by a time-out that each rank measures with its own ' +
+    'clock. One rank drops a request, another keeps it, and their batches differ ' +
+    'in size.',
   engine: 'SGLang, TP under overload',
   knobs: ['clock'],
   exhibits: [

@@ -19,7 +19,8 @@ export const sglang28043 = defineCase({
   family: 'E12',
   reports: [{ id: 'sglang#28043', url: 'https://github.com/sgl-project/sglang/issues/28043' }],
   mechanism:
-    'A relayed field is int64 where it is sent and int32 where it is received, so its bytes are read as other numbers.',
+    'A relayed field is int64 where it is sent and int32 where it is received, so ' +
+    'its bytes are read as other numbers.',
   engine: 'SGLang, PP relay',
   knobs: ['dtype'],
   exhibits: [

@@ -1,4 +1,5 @@
-// A communicator that is created on first use needs everyone, and an idle rank has no use for it.
+// A communicator that is created on first use needs everyone, and an idle rank has no use for
+// it.
 
 import { collective, type Operation, rendezvous, when } from '../operation.ts'
 import type { Scenario } from '../scenario.ts'
@@ -31,7 +32,9 @@ export const sglang29144 = defineCase({
   family: 'E10',
   reports: [{ id: 'sglang#29144', url: 'https://github.com/sgl-project/sglang/issues/29144' }],
   mechanism:
-    'The sub-communicator of the drafter is created when it is first used, which needs all ranks; an idle data-parallel rank does not draft and does not come.',
+    'The sub-communicator of the drafter is created when it is first used, which ' +
+    'needs all ranks; an idle data-parallel rank does not draft and does not ' +
+    'come.',
   engine: 'SGLang, data parallel, speculative decoding',
   knobs: ['modload', 'skip'],
   exhibits: [

@@ -44,7 +44,9 @@ export const sglang33289 = defineCase({
     { id: 'sglang#33614', url: 'https://github.com/sgl-project/sglang/issues/33614' },
   ],
   mechanism:
-    'One rank stands in the gather of the logits, the other is back at the broadcast of new requests: a decision of its own came before the gather. Each waits on another communicator.',
+    'One rank stands in the gather of the logits, the other is back at the ' +
+    'broadcast of new requests: a decision of its own came before the gather. ' +
+    'Each waits on another communicator.',
   engine: 'SGLang, TP over two nodes, DSpark',
   knobs: ['skip'],
   exhibits: [

@@ -28,7 +28,8 @@ export const sglang37675 = defineCase({
   family: 'D09',
   reports: [{ id: 'sglang#37675', url: 'https://github.com/sgl-project/sglang/pull/37675' }],
   mechanism:
-    'Profiling throws on the first stage, which alone switches the feature off. The other stages wait for its broadcast until the watchdog ends them.',
+    'Profiling throws on the first stage, which alone switches the feature off. ' +
+    'The other stages wait for its broadcast until the watchdog ends them.',
   engine: 'SGLang, PP, start-up',
   knobs: ['exc'],
   exhibits: [

@@ -33,7 +33,9 @@ export const torchcomms2334 = defineCase({
     { id: 'nvbench#136', url: 'https://github.com/NVIDIA/nvbench/issues/136' },
   ],
   mechanism:
-    'The first use of a kernel loads its module under the context lock and waits for running kernels. A collective that waits for its peer is one, and the peer needs this host to go on.',
+    'The first use of a kernel loads its module under the context lock and waits ' +
+    'for running kernels. A collective that waits for its peer is one, and the ' +
+    'peer needs this host to go on.',
   engine: 'any, CUDA with lazy module loading',
   knobs: ['modload'],
   exhibits: [

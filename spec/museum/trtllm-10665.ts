@@ -27,11 +27,13 @@ export const trtllm10665 = defineCase({
   family: 'B03',
   reports: [{ id: 'TensorRT-LLM#10665', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/10665' }],
   mechanism:
-    'A rank hands new requests to a non-blocking send that only moves inside further calls, then blocks in the activation send. The next rank waits for the requests before it receives activations.',
+    'A rank hands new requests to a non-blocking send that only moves inside ' +
+    'further calls, then blocks in the activation send. The next rank waits for ' +
+    'the requests before it receives activations.',
   engine: 'TensorRT-LLM, PP, MPI and NCCL',
   knobs: ['ctrl', 'hostblk'],
   inferred:
-    'Progress of the message is modelled as coming after the call in which the host blocks.',
+    'Progress of the message is modelled as coming after the call in which the ' + 'host blocks.',
   exhibits: [
     {
       when: 'before',

@@ -30,7 +30,8 @@ export const trtllm12888 = defineCase({
     { id: 'TensorRT-LLM#12964', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/12964' },
   ],
   mechanism:
-    'Pending sends are tested at the top of the executor loop. When the loop goes idle nobody tests them, and the receive of the peer never completes.',
+    'Pending sends are tested at the top of the executor loop. When the loop goes ' +
+    'idle nobody tests them, and the receive of the peer never completes.',
   engine: 'TensorRT-LLM, PP, MPI',
   knobs: ['idle'],
   exhibits: [

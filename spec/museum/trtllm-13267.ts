@@ -23,7 +23,9 @@ export const trtllm13267 = defineCase({
   family: 'B04',
   reports: [{ id: 'TensorRT-LLM#13267', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/13267' }],
   mechanism:
-    'At shutdown of three or more stages, a relay thread leaves its loop before it has passed the shutdown message on, and the next one waits for it. (One of three causes that the report names.)',
+    'At shutdown of three or more stages, a relay thread leaves its loop before ' +
+    'it has passed the shutdown message on, and the next one waits for it. (One ' +
+    'of three causes that the report names.)',
   engine: 'TensorRT-LLM, PP3 and more, MPI relay',
   knobs: ['shut'],
   exhibits: [

@@ -36,7 +36,8 @@ export const trtllm13998 = defineCase({
   family: 'B10',
   reports: [{ id: 'TensorRT-LLM#13998', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/13998' }],
   mechanism:
-    'The warm-up batch does not fit on some ranks, which skip it, while the others run its collectives on the tensor and the world communicator.',
+    'The warm-up batch does not fit on some ranks, which skip it, while the ' +
+    'others run its collectives on the tensor and the world communicator.',
   engine: 'TensorRT-LLM, start-up',
   knobs: ['sched', 'xcomm'],
   exhibits: [

@@ -39,7 +39,9 @@ export const trtllm15595 = defineCase({
   family: 'B09',
   reports: [{ id: 'TensorRT-LLM#15595', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/15595' }],
   mechanism:
-    'A rank enters the consensus only if one of its own transfers is in progress. Another rank has none, goes on to the collectives of the model, and each waits for the other.',
+    'A rank enters the consensus only if one of its own transfers is in progress. ' +
+    'Another rank has none, goes on to the collectives of the model, and each ' +
+    'waits for the other.',
   engine: 'TensorRT-LLM, TP and PP, KV transfer',
   knobs: ['sched', 'xcomm'],
   exhibits: [

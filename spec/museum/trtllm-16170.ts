@@ -68,11 +68,14 @@ export const trtllm16170 = defineCase({
   family: 'B01',
   reports: [{ id: 'TensorRT-LLM#16170', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/16170' }],
   mechanism:
-    'A rank loads a kernel while its activation send spins, holding the lock that its relay thread needs to forward the sample state. The neighbour waits for that state before it posts the receive that would end the send.',
+    'A rank loads a kernel while its activation send spins, holding the lock that ' +
+    'its relay thread needs to forward the sample state. The neighbour waits for ' +
+    'that state before it posts the receive that would end the send.',
   engine: 'TensorRT-LLM, PP, MPI relay and NCCL activations',
   knobs: ['modload', 'ctrl', 'hostblk'],
   inferred:
-    'The lock is modelled by its effect: the relay comes after the load in the order of the host.',
+    'The lock is modelled by its effect: the relay comes after the load in the ' +
+    'order of the host.',
   exhibits: [
     {
       when: 'before',

@@ -25,7 +25,9 @@ export const trtllm3688 = defineCase({
   family: 'B06',
   reports: [{ id: 'TensorRT-LLM#3688', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/3688' }],
   mechanism:
-    'The source of a non-blocking send larger than the eager limit is a local buffer, which is freed when the function returns. The peer receives garbage or nothing.',
+    'The source of a non-blocking send larger than the eager limit is a local ' +
+    'buffer, which is freed when the function returns. The peer receives garbage ' +
+    'or nothing.',
   engine: 'TensorRT-LLM, PP4, MPI',
   knobs: ['buf'],
   exhibits: [

@@ -31,7 +31,9 @@ export const trtllm9659 = defineCase({
   family: 'B07',
   reports: [{ id: 'TensorRT-LLM#9659', url: 'https://github.com/NVIDIA/TensorRT-LLM/pull/9659' }],
   mechanism:
-    'Each stage schedules with its own count of free blocks, so one stage admits another batch than its neighbour and their point-to-point transfers differ in size.',
+    'Each stage schedules with its own count of free blocks, so one stage admits ' +
+    'another batch than its neighbour and their point-to-point transfers differ ' +
+    'in size.',
   engine: 'TensorRT-LLM, PP',
   knobs: ['sched', 'width'],
   exhibits: [

@@ -20,10 +20,13 @@ export const vllm15332 = defineCase({
   family: 'A34',
   reports: [{ id: 'vllm#15332', url: 'https://github.com/vllm-project/vllm/issues/15332' }],
   mechanism:
-    'A worker takes the scheduler output of one batch and the activations of another, because nothing but their order joins the two channels. With equal sizes the result is silently wrong.',
+    'A worker takes the scheduler output of one batch and the activations of ' +
+    'another, because nothing but their order joins the two channels. With equal ' +
+    'sizes the result is silently wrong.',
   engine: 'vLLM, PP2, Ray compiled graph',
   knobs: ['ctrl', 'slot'],
-  inferred: 'That one message of the scheduler channel was lost; any slip by one does the same.',
+  inferred:
+    'That one message of the scheduler channel was lost; any slip by one does the ' + 'same.',
   exhibits: [
     {
       when: 'before',

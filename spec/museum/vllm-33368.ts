@@ -30,7 +30,9 @@ export const vllm33368 = defineCase({
   family: 'A32',
   reports: [{ id: 'vllm#33368', url: 'https://github.com/vllm-project/vllm/pull/33368' }],
   mechanism:
-    'Activations leave by an asynchronous send whose source is a static graph buffer. Without waiting for the previous send, the next forward pass writes it while it is still read.',
+    'Activations leave by an asynchronous send whose source is a static graph ' +
+    'buffer. Without waiting for the previous send, the next forward pass writes ' +
+    'it while it is still read.',
   engine: 'vLLM, PP with CUDA graphs',
   knobs: ['buf'],
   exhibits: [

@@ -32,7 +32,9 @@ export const vllm33701 = defineCase({
   family: 'A08',
   reports: [{ id: 'vllm#33701', url: 'https://github.com/vllm-project/vllm/pull/33701' }],
   mechanism:
-    'With an external launcher the logits reach all ranks and each samples for itself; the last rank nevertheless broadcasts tokens that nobody receives. The next collective of the group pairs with them.',
+    'With an external launcher the logits reach all ranks and each samples for ' +
+    'itself; the last rank nevertheless broadcasts tokens that nobody receives. ' +
+    'The next collective of the group pairs with them.',
   engine: 'vLLM V1 runner, torchrun launcher, PP2, async',
   knobs: ['skip'],
   exhibits: [

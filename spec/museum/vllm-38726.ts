@@ -30,7 +30,9 @@ export const vllm38726 = defineCase({
     { id: 'vllm-ascend#8468', url: 'https://github.com/vllm-project/vllm-ascend/pull/8468' },
   ],
   mechanism:
-    'To let prefill chunks overlap, both sides skip the broadcast when every row is a chunk that is not the last, each by a mask of its own. It holds while the masks are equal; a rank whose cached lengths differ skips alone.',
+    'To let prefill chunks overlap, both sides skip the broadcast when every row ' +
+    'is a chunk that is not the last, each by a mask of its own. It holds while ' +
+    'the masks are equal; a rank whose cached lengths differ skips alone.',
   engine: 'vLLM V1 runner, PP2, async, chunked prefill',
   knobs: ['mask', 'skip'],
   inferred: 'That cached lengths can differ; the report only made chunks overlap.',

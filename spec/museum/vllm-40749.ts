@@ -20,11 +20,13 @@ export const vllm40749 = defineCase({
   family: 'A09',
   reports: [{ id: 'vllm#40749', url: 'https://github.com/vllm-project/vllm/pull/40749' }],
   mechanism:
-    'When the last rank has no state to sample from, every rank takes the branch that receives; the others then stand in a receive that has no sender.',
+    'When the last rank has no state to sample from, every rank takes the branch ' +
+    'that receives; the others then stand in a receive that has no sender.',
   engine: 'vLLM V1 runner, PP2 and PP3, async, KV offload',
   knobs: ['root', 'skip'],
   inferred:
-    'That the last rank goes on after its assertion was mended, and sends nothing in such a step.',
+    'That the last rank goes on after its assertion was mended, and sends nothing ' +
+    'in such a step.',
   exhibits: [
     {
       when: 'before',

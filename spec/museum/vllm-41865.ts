@@ -31,10 +31,12 @@ export const vllm41865 = defineCase({
     { id: 'vllm#45245', url: 'https://github.com/vllm-project/vllm/issues/45245' },
   ],
   mechanism:
-    'A process compiles on first use under a file lock and enters a collective before it gives the lock back. Its peer waits for the lock before it can enter the same collective.',
+    'A process compiles on first use under a file lock and enters a collective ' +
+    'before it gives the lock back. Its peer waits for the lock before it can ' +
+    'enter the same collective.',
   engine: 'vLLM, TP, first request',
   knobs: ['modload'],
-  inferred: 'That the lock is still held inside the collective; the report shows both waits.',
+  inferred: 'That the lock is still held inside the collective; the report shows both ' + 'waits.',
   exhibits: [
     {
       when: 'before',

@@ -28,7 +28,9 @@ export const vllm42187 = defineCase({
   family: 'A18',
   reports: [{ id: 'vllm#42187', url: 'https://github.com/vllm-project/vllm/pull/42187' }],
   mechanism:
-    'The reference: equal gates, receives on a side stream, taken exactly pp steps later by rows whose generation is unchanged. It holds with pp + 1 steps in flight; turn any element by one and it does not.',
+    'The reference: equal gates, receives on a side stream, taken exactly pp ' +
+    'steps later by rows whose generation is unchanged. It holds with pp + 1 ' +
+    'steps in flight; turn any element by one and it does not.',
   engine: 'vLLM V2 runner, async, PP3',
   knobs: ['window', 'cadence', 'gen'],
   exhibits: [

@@ -43,7 +43,8 @@ export const vllm43547 = defineCase({
     { id: 'vllm#51984', url: 'https://github.com/vllm-project/vllm/issues/51984' },
   ],
   mechanism:
-    'A data-parallel rank with no tokens returns before the coordination, so the sequences of ranks drift by one operation for each such step.',
+    'A data-parallel rank with no tokens returns before the coordination, so the ' +
+    'sequences of ranks drift by one operation for each such step.',
   engine: 'vLLM, data parallel, mixture of experts',
   knobs: ['skip'],
   exhibits: [

@@ -21,7 +21,9 @@ export const vllm44697 = defineCase({
   family: 'A05',
   reports: [{ id: 'vllm#44697', url: 'https://github.com/vllm-project/vllm/issues/44697' }],
   mechanism:
-    'Every rank counts all drafts as accepted and only the last one takes the rejected ones back, because the correction hangs on a tensor that exists nowhere else. The others read and write the cache at positions that drift.',
+    'Every rank counts all drafts as accepted and only the last one takes the ' +
+    'rejected ones back, because the correction hangs on a tensor that exists ' +
+    'nowhere else. The others read and write the cache at positions that drift.',
   engine: 'vLLM V2 runner, PP with speculative decoding',
   knobs: ['acct'],
   exhibits: [

@@ -42,7 +42,9 @@ export const vllm45610 = defineCase({
     { id: 'vllm#45094', url: 'https://github.com/vllm-project/vllm/issues/45094' },
   ],
   mechanism:
-    'Every stage decides by itself whether a step runs as a graph with padded tokens or eagerly without. Where two neighbours decide differently, the size of what they exchange differs.',
+    'Every stage decides by itself whether a step runs as a graph with padded ' +
+    'tokens or eagerly without. Where two neighbours decide differently, the size ' +
+    'of what they exchange differs.',
   engine: 'vLLM, PP with CUDA graphs',
   knobs: ['graph', 'width'],
   exhibits: [

@@ -22,7 +22,9 @@ export const vllm46994 = defineCase({
   family: 'A03',
   reports: [{ id: 'vllm#46994', url: 'https://github.com/vllm-project/vllm/pull/46994' }],
   mechanism:
-    'A step without scheduled drafts is sampled by the plain sampler, so the root broadcasts one column where every receiver posted k + 1. NCCL negotiates no count and the first such sample hangs.',
+    'A step without scheduled drafts is sampled by the plain sampler, so the root ' +
+    'broadcasts one column where every receiver posted k + 1. NCCL negotiates no ' +
+    'count and the first such sample hangs.',
   engine: 'vLLM V2 runner, PP2 and PP4, MTP',
   knobs: ['width'],
   exhibits: [

@@ -36,7 +36,9 @@ export const vllm47253 = defineCase({
   family: 'A15',
   reports: [{ id: 'vllm#47253', url: 'https://github.com/vllm-project/vllm/pull/47253' }],
   mechanism:
-    'On one backend the wait between the sampler stream and the side stream had no effect, so a send and the writes of the sampler ran unordered on the same tokens.',
+    'On one backend the wait between the sampler stream and the side stream had ' +
+    'no effect, so a send and the writes of the sampler ran unordered on the same ' +
+    'tokens.',
   engine: 'vLLM V2 runner on XPU, PP',
   knobs: ['buf'],
   exhibits: [

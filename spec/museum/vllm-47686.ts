@@ -6,7 +6,7 @@ import { afterForward, pipeline, sampled, staged } from './engines.ts'
 import { defineCase } from './museum-case.ts'
 
 const packed = sampled({ shape: ['R', 13] })
-const engine = (name: string, header: boolean): Scenario => {
+const engine = (name: string, header: boolean, throws = true): Scenario => {
   const head = broadcast('header', {
     communicator: 'token',
     stream: 'broadcast',
@@ -26,7 +26,7 @@ const engine = (name: string, header: boolean): Scenario => {
         packed,
       ],
     }),
-    { faults: [{ kind: 'throw', rank: 1, step: 1 }], workload: { steps: 5 } },
+    throws ? { faults: [{ kind: 'throw', rank: 1, step: 1 }], workload: { steps: 5 } } : {},
   )
 }
 
@@ -35,7 +35,9 @@ export const vllm47686 = defineCase({
   family: 'A20',
   reports: [{ id: 'vllm#47686', url: 'https://github.com/vllm-project/vllm/pull/47686' }],
   mechanism:
-    'Three payloads became one row that is staged when tokens are sampled and sent after the proposal. An exception in the proposal leaves the row unsent while every receiver has posted its receive.',
+    'Three payloads became one row that is staged when tokens are sampled and ' +
+    'sent after the proposal. An exception in the proposal leaves the row unsent ' +
+    'while every receiver has posted its receive.',
   engine: 'vLLM V2 runner, PP, speculative decoding',
   knobs: ['ops', 'exc'],
   inferred: 'That the exception is swallowed and the engine goes on.',
@@ -45,6 +47,17 @@ export const vllm47686 = defineCase({
       name: 'the proposal throws, the row stays',
       violates: 'P4',
       scenario: () => engine('packed', false),
+    },
+    {
+      when: 'control',
+      name: 'a sequence number counts calls, and does not see it either',
+      violates: 'P4',
+      scenario: () => engine('packed-header', true),
+    },
+    {
+      when: 'after',
+      name: 'the proposal cannot leave before the send',
+      scenario: () => engine('packed-transactional', false, false),
     },
   ],
 })

@@ -25,10 +25,13 @@ export const vllm51650 = defineCase({
   family: 'A14',
   reports: [{ id: 'vllm#51650', url: 'https://github.com/vllm-project/vllm/pull/51650' }],
   mechanism:
-    'A receive became asynchronous with a single handle. Where two are posted before the wait, the handle of one is overwritten and its payload is used before it has arrived.',
+    'A receive became asynchronous with a single handle. Where two are posted ' +
+    'before the wait, the handle of one is overwritten and its payload is used ' +
+    'before it has arrived.',
   engine: 'vLLM V1 runner, PP, async',
   knobs: ['buf', 'hostblk'],
-  inferred: 'The overwritten handle: upstream posts one receive between two waits and is sound.',
+  inferred:
+    'The overwritten handle: upstream posts one receive between two waits and is ' + 'sound.',
   exhibits: [
     {
       when: 'before',

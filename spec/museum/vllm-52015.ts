@@ -1,4 +1,5 @@
-// A mask that reads state which one rank rolls back; and a source that is overwritten while it is sent.
+// A mask that reads state which one rank rolls back; and a source that is overwritten while it
+// is sent.
 
 import { done, launch, pend, streamWait, when } from '../operation.ts'
 import { fieldScenario } from '../protocols/index.ts'
@@ -39,7 +40,9 @@ export const vllm52015 = defineCase({
   family: 'A07',
   reports: [{ id: 'vllm#52015', url: 'https://github.com/vllm-project/vllm/pull/52015' }],
   mechanism:
-    'The model rolls the computed count back on the rank that owns the sampler, and the mask reads that count, so ranks gate differently. The source of the send is also overwritten in place while the side stream still reads it.',
+    'The model rolls the computed count back on the rank that owns the sampler, ' +
+    'and the mask reads that count, so ranks gate differently. The source of the ' +
+    'send is also overwritten in place while the side stream still reads it.',
   engine: 'vLLM V2 runner, PP, hybrid model',
   knobs: ['mask', 'skip', 'buf'],
   exhibits: [

@@ -1,4 +1,5 @@
-// The field report itself, one exhibit for each of its hazards, at the smallest pipeline that has it.
+// The field report itself, one exhibit for each of its hazards, at the smallest pipeline that
+// has it.
 
 import { fieldScenario } from '../protocols/index.ts'
 import { defineCase } from './museum-case.ts'
@@ -8,7 +9,9 @@ export const vllm53402 = defineCase({
   family: 'A01',
   reports: [{ id: 'vllm#53402', url: 'https://github.com/vllm-project/vllm/issues/53402' }],
   mechanism:
-    'The last rank sends by its own mask while the others always receive drafts; one step more in flight than ranks, or a draft graph that waits for an idle device, closes a circle through device places and activations.',
+    'The last rank sends by its own mask while the others always receive drafts; ' +
+    'one step more in flight than ranks, or a draft graph that waits for an idle ' +
+    'device, closes a circle through device places and activations.',
   engine: 'vLLM V2 runner, async, PP8, DSpark with 5 drafts',
   knobs: ['skip', 'mask', 'ops', 'window', 'xcomm', 'hostblk', 'graph'],
   exhibits: [

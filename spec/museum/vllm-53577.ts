@@ -1,4 +1,5 @@
-// A kernel of one rank is loaded for the first time while a receive that nobody will match spins.
+// A kernel of one rank is loaded for the first time while a receive that nobody will match
+// spins.
 
 import { launch, type Operation, pend, when } from '../operation.ts'
 import type { Scenario } from '../scenario.ts'
@@ -33,11 +34,14 @@ export const vllm53577 = defineCase({
     { id: 'vllm#56956', url: 'https://github.com/vllm-project/vllm/pull/56956' },
   ],
   mechanism:
-    'An earlier rank posts the token receive and then uses a kernel for the first time, which waits for an idle device. If the payload of that step has another width, the receive never ends and neither does the load.',
+    'An earlier rank posts the token receive and then uses a kernel for the first ' +
+    'time, which waits for an idle device. If the payload of that step has ' +
+    'another width, the receive never ends and neither does the load.',
   engine: 'vLLM V2 runner, async, PP > 1, DSpark',
   knobs: ['modload', 'width', 'ops'],
   inferred:
-    'That the width is what keeps the receive from being matched; a load beside a matched receive ends.',
+    'That the width is what keeps the receive from being matched; a load beside a ' +
+    'matched receive ends.',
   exhibits: [
     {
       when: 'before',

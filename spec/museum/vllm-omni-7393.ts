@@ -24,7 +24,9 @@ export const vllmOmni7393 = defineCase({
     { id: 'vllm-omni#7660', url: 'https://github.com/vllm-project/vllm-omni/pull/7660' },
   ],
   mechanism:
-    'A rebase took over the token receive of the earlier ranks and lost the guarded send of the last one. The first decode waits for ever and the engine ends by its RPC time-out.',
+    'A rebase took over the token receive of the earlier ranks and lost the ' +
+    'guarded send of the last one. The first decode waits for ever and the engine ' +
+    'ends by its RPC time-out.',
   engine: 'vllm-omni, PP, V2 runner',
   knobs: ['skip'],
   exhibits: [

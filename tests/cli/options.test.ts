@@ -14,6 +14,7 @@ const declare = (name: CommandName): CommandDeclaration => ({
 const names: CommandName[] = [
   'explore',
   'ladder',
+  'museum',
   'simulate',
   'replay',
   'export',

@@ -31,6 +31,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: besideThread(() => import('./commands/museum.ts')),
   },
   {
+    name: 'ablate',
+    summary: 'every subset of the fixes: which are enough, and what each missing one leaves open',
+    arguments: '[file]',
+    load: besideThread(() => import('./commands/ablate.ts')),
+  },
+  {
     name: 'simulate',
     summary: 'a long run under real traffic in virtual time, every property watched',
     arguments: '[scenario]',

@@ -22,6 +22,7 @@ export type CommandName =
   | 'explore'
   | 'ladder'
   | 'museum'
+  | 'ablate'
   | 'simulate'
   | 'replay'
   | 'export'
@@ -60,7 +61,7 @@ const model: readonly CommandName[] = ['explore', 'ladder', 'simulate', 'replay'
 const byBatch: readonly CommandName[] = ['explore', 'ladder', 'replay', 'export']
 /** Commands that take a scenario: to explore it, or to run it live. */
 const scenarios: readonly CommandName[] = [...model, 'run']
-const searching: readonly CommandName[] = ['explore', 'ladder']
+const searching: readonly CommandName[] = ['explore', 'ladder', 'ablate']
 
 /** Keeps the value's type for `OptionValues` while checking the shape of the entry. */
 const option = <Value>(spec: OptionSpec<Value>): OptionSpec<Value> => spec
@@ -122,14 +123,14 @@ export const optionTable = {
     flag: '--pp <n>',
     help: 'pipeline size',
     group: 'Engine and device',
-    commands: model,
+    commands: [...model, 'ablate'],
     parse: integer({ min: 1, max: ppMax }),
   }),
   window: option({
     flag: '--window <n>',
     help: 'steps that may be in flight',
     group: 'Engine and device',
-    commands: scenarios,
+    commands: [...scenarios, 'ablate'],
     parse: integer({ min: 1, max: windowMax }),
     otherwise: 'pp or pp + 1, as the variant says',
   }),
@@ -137,14 +138,14 @@ export const optionTable = {
     flag: '--resident <n>',
     help: 'collectives that can be resident on a device at once',
     group: 'Engine and device',
-    commands: scenarios,
+    commands: [...scenarios, 'ablate'],
     parse: integer({ min: 1, max: 64 }),
   }),
   metadata: option({
     flag: '--metadata <kind>',
     help: 'activation metadata: none, or a host rendezvous between neighbours',
     group: 'Engine and device',
-    commands: scenarios,
+    commands: [...scenarios, 'ablate'],
     parse: choice(['none', 'rendezvous']),
   }),
   launchOrder: option({
@@ -158,7 +159,7 @@ export const optionTable = {
     flag: '--hardware-queues <n>',
     help: 'hardware queues that the streams of a device share',
     group: 'Engine and device',
-    commands: scenarios,
+    commands: [...scenarios, 'ablate'],
     parse: integer({ min: 1, max: 128 }),
     otherwise: 'no sharing',
   }),
@@ -166,7 +167,7 @@ export const optionTable = {
     flag: '--eager <n>',
     help: 'operations by which a root may complete ahead of its receivers',
     group: 'Engine and device',
-    commands: model,
+    commands: [...model, 'ablate'],
     parse: integer({ min: 0, max: 1024 }),
   }),
   moduleLoading: option({
@@ -260,7 +261,7 @@ export const optionTable = {
     flag: '--drafts-per-step <n>',
     help: 'draft tokens proposed for a request and step (K)',
     group: 'Workload',
-    commands: scenarios,
+    commands: [...scenarios, 'ablate'],
     parse: integer({ min: 1, max: 64 }),
   }),
   iterations: option({
@@ -513,7 +514,17 @@ export const optionTable = {
     flag: '--reporter <name[=file]>',
     help: 'default (text) or json, to stdout or a file; may be repeated',
     group: 'Output',
-    commands: ['explore', 'ladder', 'simulate', 'replay', 'run', 'calibrate', 'doctor', 'museum'],
+    commands: [
+      'explore',
+      'ladder',
+      'ablate',
+      'simulate',
+      'replay',
+      'run',
+      'calibrate',
+      'doctor',
+      'museum',
+    ],
     parse: parseReporter,
     repeatable: true,
   }),

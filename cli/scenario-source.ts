@@ -119,7 +119,7 @@ async function fromArgument(argument: string, options: OptionValues): Promise<Na
     const flag = flagName(optionTable[key])
     fail('PPC107', `${flag} is a switch of the built-in variants; ${file} decides it itself`)
   }
-  return chosenFrom(await load(file), file, selector).map(([value, address]) => ({
+  return chosenFrom(await loadFile(file), file, selector).map(([value, address]) => ({
     scenario: overridden(checked(file, value), options),
     words: [quoted(address), ...wordsOf(options)],
   }))
@@ -160,8 +160,12 @@ function chosenFrom(
   return [one]
 }
 
-/** Loads a TypeScript or JavaScript file; `ppcheck` resolves to this package wherever it lies. */
-async function load(file: string): Promise<Record<string, unknown>> {
+/**
+ * What a TypeScript or JavaScript file exports. In it, `ppcheck` is this package, wherever it lies.
+ * @throws PpcheckError PPC109 if there is none, PPC111 if it does not load.
+ */
+export async function loadFile(file: string): Promise<Record<string, unknown>> {
+  if (!existsSync(file)) fail('PPC109', `cannot read ${file}: there is no such file`)
   const { createJiti } = await import('jiti')
   const here = fileURLToPath(new URL('../sim/public.js', import.meta.url))
   const spec = fileURLToPath(new URL('../spec/index.js', import.meta.url))

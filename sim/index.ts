@@ -1,5 +1,6 @@
 // The simulator and the model checker: what `ppcheck/sim` exports.
 
+export { type Ablation, defineAblation, type Fix } from './ablation.ts'
 export type { Explanation, Wait } from './explain.ts'
 export { explain } from './explain.ts'
 export type { Finding, RankState } from './rank-model.ts'

@@ -15,6 +15,7 @@ const names: CommandName[] = [
   'explore',
   'ladder',
   'museum',
+  'ablate',
   'simulate',
   'replay',
   'export',
@@ -184,7 +185,7 @@ describe('errors', () => {
     [
       'doctor --window 3',
       'PPC104 unknown option of doctor "--window" — it belongs to' +
-        ' explore, ladder, simulate, replay, export, run',
+        ' explore, ladder, simulate, replay, export, run, ablate',
     ],
     ['expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],
     ['help expolre', 'PPC103 unknown command "expolre" — did you mean explore?'],

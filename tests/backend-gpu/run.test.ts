@@ -20,7 +20,10 @@ describe.skipIf(missing)(`live on emulated GPUs${missing ? ` (${missing})` : ''}
     expect(result.processes.filter(isAlive)).toEqual([])
   })
 
-  test('stabilized completes 2 000 steps on eight, every payload verified', async () => {
+  // Minutes with sanitizers on a busy machine; ten seconds without.
+  test('stabilized completes 2 000 steps on eight, every payload verified', {
+    timeout: 600_000,
+  }, async () => {
     const result = await live('stabilized', { pp: 8 }, { steps: 2000, watchdogMs: 20_000 })
     expect(result).toMatchObject({ outcome: 'completed', retired: 2000, wrongWords: 0 })
     // Sampled, counts and drafts on seven ranks; the last pp steps are never consumed.

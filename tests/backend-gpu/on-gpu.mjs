@@ -1,5 +1,5 @@
-// `npm run test:gpu`: the tests that need a GPU, with their figures in gpu-evidence.json. Where there
-// is none they are skipped with the reason, and no file is written.
+// `npm run test:gpu`: the tests that need a GPU, with their figures in gpu-evidence.json. Where
+// there is none they are skipped with the reason, and no file is written.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'

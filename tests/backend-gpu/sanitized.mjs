@@ -1,5 +1,5 @@
-// `npm run test:sanitized`: the tests of the GPU half once more, with an addon and an emulation that
-// are built with ASAN and UBSAN. The live runs' processes inherit the sanitizers.
+// `npm run test:sanitized`: the tests of the GPU half once more, with an addon and an emulation
+// that are built with ASAN and UBSAN. The live runs' processes inherit the sanitizers.
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

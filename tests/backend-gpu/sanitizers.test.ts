@@ -1,5 +1,5 @@
-// The addon's device and the emulation under sanitizers: no leak, overflow or undefined behaviour in
-// 1 000 rounds of init and abort, and no data race.
+// The addon's device and the emulation under sanitizers: no leak, overflow or undefined behaviour
+// in 1 000 rounds of init and abort, and no data race.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'

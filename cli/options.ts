@@ -13,6 +13,7 @@ import {
   name,
   type Parse,
   seed,
+  shard,
   size,
 } from './parse-value.ts'
 import { parseReporter } from './reporters/request.ts'
@@ -353,6 +354,19 @@ export const optionTable = {
     group: 'Search',
     commands: ['explore'],
     parse: name,
+  }),
+  bulk: flag({
+    flag: '--bulk',
+    help: 'random schedules by seed alone: every interleaving, all cores, no shrinking',
+    group: 'Search',
+    commands: ['explore'],
+  }),
+  shard: option({
+    flag: '--shard <i/n>',
+    help: 'of the bulk runs, only every n-th, from the i-th on: 1/4 to 4/4 are all',
+    group: 'Search',
+    commands: ['explore'],
+    parse: shard,
   }),
   checkDeterminism: flag({
     flag: '--check-determinism',

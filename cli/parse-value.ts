@@ -89,6 +89,21 @@ export const seed: Parse<bigint> = (text, what, flag) => {
   )
 }
 
+/** A part of the runs: `2/4` is the second of four, `{ index: 1, count: 4 }`. */
+export const shard: Parse<{ readonly index: number; readonly count: number }> = (
+  text,
+  what,
+  flag,
+) => {
+  const [, index = '', count = ''] = /^(\d{1,4})\/(\d{1,4})$/.exec(text) ?? []
+  const found = { index: Number(index) - 1, count: Number(count) }
+  if (found.index >= 0 && found.index < found.count) return found
+  fail(
+    'PPC101',
+    `${what} must be i/n with 1 ≤ i ≤ n, for example 2/4, got ${shown(text)} (${flag})`,
+  )
+}
+
 /** Text as it appears in a message: blanks and nothing at all must be visible, and short. */
 const shown = (text: string): string => {
   const short = text.length > 40 ? `${text.slice(0, 37)}...` : text

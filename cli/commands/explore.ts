@@ -28,6 +28,14 @@ const checkpointEveryMs = 60_000
 
 export async function run(invocation: Invocation): Promise<Report> {
   const { options } = invocation
+  if (options.shard !== undefined && options.bulk !== true) {
+    fail('PPC107', 'only bulk runs are sharded (--shard)', 'add --mode random --bulk')
+  }
+  if (options.mode === 'random' && options.bulk === true) {
+    const { runInBulk } = await import('./explore-bulk.ts')
+    return runInBulk(invocation)
+  }
+  if (options.bulk === true) fail('PPC107', 'bulk runs are random: --bulk belongs to --mode random')
   if (options.mode !== 'exhaustive') {
     const { runRandom } = await import('./explore-random.ts')
     return runRandom(invocation, runExhaustive)

@@ -3,7 +3,8 @@
 
 /**
  * All codes. PPC1xx configuration (what was typed or written in a file), PPC2xx model (a protocol
- * or scenario that makes no sense), PPC3xx replay and trace, PPC4xx backend.
+ * or scenario that makes no sense), PPC3xx replay and trace, PPC4xx backend, PPC5xx dumps
+ * and logs of a real wedge.
  */
 export const errorCodes = {
   PPC101: 'an option or setting that must be a number is not in its range',
@@ -51,6 +52,10 @@ export const errorCodes = {
   PPC424: 'a call of the CUDA driver or of NCCL failed',
   PPC425: 'a device profile cannot be read or has another version',
   PPC426: 'there are fewer GPUs than asked for',
+  PPC501: 'a pickle has an opcode or a value that no flight recorder writes',
+  PPC502: 'a file is no flight-recorder dump, or a JSON that nothing here knows',
+  PPC503: 'there is nothing to diagnose: no file, or none that can be read',
+  PPC504: 'the rank of a dump is not known',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

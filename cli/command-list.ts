@@ -61,6 +61,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: () => import('./commands/run.ts'),
   },
   {
+    name: 'diagnose',
+    summary: 'dumps, logs and stacks of a real wedge: who is to blame, which hazard, which fix',
+    arguments: '<dump...>',
+    load: () => import('./commands/diagnose.ts'),
+  },
+  {
     name: 'calibrate',
     summary: 'measure a GPU: how many collectives spin side by side, and what starts beside them',
     load: () => import('./commands/calibrate.ts'),

@@ -29,6 +29,7 @@ export type CommandName =
   | 'export'
   | 'run'
   | 'calibrate'
+  | 'diagnose'
   | 'doctor'
   | 'init'
 
@@ -524,9 +525,17 @@ export const optionTable = {
     commands: ['ladder', 'museum'],
     default: true,
   }),
+  rankFrom: option({
+    flag: '--rank-from <pattern>',
+    help: 'regular expression whose first group is the rank in the path of a dump',
+    group: 'Output',
+    commands: ['diagnose'],
+    parse: name,
+    otherwise: 'the digits at the end of its name',
+  }),
   reporter: option({
     flag: '--reporter <name[=file]>',
-    help: 'default (text) or json, to stdout or a file; may be repeated',
+    help: 'default (text), json, markdown or html, to stdout or a file; may be repeated',
     group: 'Output',
     commands: [
       'explore',
@@ -536,6 +545,7 @@ export const optionTable = {
       'replay',
       'run',
       'calibrate',
+      'diagnose',
       'doctor',
       'museum',
     ],

@@ -17,8 +17,11 @@ const codes = {
 
 export async function run({ args, options, progress }: Invocation): Promise<Report> {
   const rankFrom = options.rankFrom === undefined ? undefined : patternOf(options.rankFrom)
-  const tick = (done: string): void => progress.update(`reading ${done}`)
-  const { evidence, files } = await readFiles(args, rankFrom ? { rankFrom, tick } : { tick })
+  const tick = (done: string): void => progress.update(() => `reading ${done}`)
+  const { evidence, files, watchdog } = await readFiles(
+    args,
+    rankFrom ? { rankFrom, tick } : { tick },
+  )
   const diagnosis = diagnose(evidence)
   const told = { evidence, diagnosis, files }
   const { outcome, culprits, divergence, cycle, mismatches, stalls, hazards, missing } = diagnosis
@@ -41,6 +44,7 @@ export async function run({ args, options, progress }: Invocation): Promise<Repo
       contradictions: evidence.contradictions,
       signs: evidence.signs,
       notes: evidence.notes,
+      watchdog,
       files,
     },
     text: (paint) => textOf(told, paint),

@@ -1,7 +1,15 @@
-// Reads the files of a wedge into one body of evidence. What a file is, is found out by its content;
-// its name gives no more than a rank. Nothing that is read is ever executed or written to.
+// Reads the files of a wedge into one body of evidence. What a file is, its content says; its name
+// gives no more than a rank. Nothing that is read is ever executed or written to.
 
-import { closeSync, createReadStream, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
@@ -27,6 +35,8 @@ export interface ReadFile {
 export interface Reading {
   readonly evidence: Evidence
   readonly files: readonly ReadFile[]
+  /** Every line of a watchdog with all its numbers. */
+  readonly watchdog: WatchdogFacts['lines']
 }
 
 const filesMax = 20_000
@@ -63,10 +73,14 @@ export async function readFiles(
     }
     const reason = files.length === 0 ? 'no file is there' : 'no file can be read'
     if (files.every(({ is }) => is !== 'empty')) {
-      fail('PPC503', `nothing to diagnose in ${paths.join(' ')}: ${reason}`, 'see docs/wedge-runbook.md')
+      fail(
+        'PPC503',
+        `nothing to diagnose in ${paths.join(' ')}: ${reason}`,
+        'see docs/wedge-runbook.md',
+      )
     }
   }
-  return { evidence, files }
+  return { evidence, files, watchdog: watchdog.lines }
 }
 
 function filesOf(path: string, depth: number): string[] {
@@ -114,7 +128,8 @@ async function readOne(
   rankFrom: RegExp | undefined,
 ): Promise<ReadFile> {
   const status = statSync(file)
-  if (!status.isFile()) return { file, is: 'unreadable', rank: undefined, problem: 'no regular file' }
+  if (!status.isFile())
+    return { file, is: 'unreadable', rank: undefined, problem: 'no regular file' }
   if (status.size === 0) {
     const rank = rankOf(file, false, rankFrom)
     if (rank !== undefined && !/\.(log|txt|out|err)(\.gz)?$/i.test(file)) {
@@ -132,7 +147,8 @@ async function readOne(
       return readDump(evidence, file, whole(file, status.size, gzipped), rankFrom)
     }
     if (first === '{' || first === '[') {
-      const read = status.size <= dumpBytesMax ? readJson(evidence, file, gzipped, rankFrom) : undefined
+      const read =
+        status.size <= dumpBytesMax ? readJson(evidence, file, gzipped, rankFrom) : undefined
       if (read !== undefined) return read
     }
     if (inner.includes(0)) fail('PPC502', 'it is binary, and no pickle of a flight recorder')
@@ -188,9 +204,13 @@ function readDump(
   const rank = rankOf(file, false, rankFrom)
   const { value, truncatedAt } = readPickle(bytes)
   if (rank === undefined) {
-    fail('PPC504', 'its name does not end with a rank (--rank-from "rank(\\d+)" reads it elsewhere)')
+    fail(
+      'PPC504',
+      'its name does not end with a rank (--rank-from "rank(\\d+)" reads it elsewhere)',
+    )
   }
-  if (truncatedAt === undefined) mergeDump(evidence, flightDump(value), rank, basename(file))
+  if (truncatedAt === undefined)
+    mergeDump(evidence, flightDump(value), { rank, file: basename(file), whole: true })
   else {
     evidence.truncated.add(rank)
     evidence.ranks.add(rank)
@@ -209,7 +229,9 @@ function mergeTruncated(
   try {
     const dump = flightDump(value)
     if (dump.entries.length + dump.statuses.length === 0) throw new PpcheckError('PPC502', 'empty')
-    mergeDump(evidence, dump, rank, file)
+    // The last record is the one that the cut went through.
+    const entries = dump.entries.slice(0, -1)
+    mergeDump(evidence, { ...dump, entries }, { rank, file, whole: false })
   } catch (error) {
     if (!(error instanceof PpcheckError)) throw error
     evidence.truncated.delete(rank)
@@ -238,7 +260,7 @@ function readJson(
   const rank = rankOf(file, false, rankFrom)
   const dump = flightDump(value)
   if (rank === undefined) fail('PPC504', 'its name does not end with a rank (--rank-from)')
-  mergeDump(evidence, dump, rank, basename(file))
+  mergeDump(evidence, dump, { rank, file: basename(file), whole: true })
   return { file, is: 'json', rank }
 }
 

@@ -5,6 +5,7 @@ import type { Diagnosis } from '../../sim/diagnosis/diagnose.ts'
 import type { Evidence } from '../../sim/diagnosis/evidence.ts'
 import { nameOf, openRange } from '../../sim/diagnosis/evidence.ts'
 import { inOrder } from '../../sim/diagnosis/rules.ts'
+import { escapeHtml } from '../reporters/document.ts'
 import type { ReadFile } from './read-files.ts'
 
 export interface Told {
@@ -82,7 +83,9 @@ export function tableOf({ evidence }: Told): { head: string[]; rows: string[][] 
     }),
   ])
   const head = columns.map(({ name, description }) => {
-    return description === '' || description === name ? name : `${description.slice(0, 24)}(${name})`
+    return description === '' || description === name
+      ? name
+      : `${description.slice(0, 24)}(${name})`
   })
   return { head: ['rank', ...head], rows }
 }
@@ -93,13 +96,16 @@ export function evidenceOf({ evidence, diagnosis, files }: Told): string[] {
   const counts = new Map<string, number>()
   for (const { is } of files) counts.set(is, (counts.get(is) ?? 0) + 1)
   lines.push(`read: ${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}`)
-  for (const { file, problem } of files) if (problem !== undefined) lines.push(`${file}: ${problem}`)
+  for (const { file, problem } of files)
+    if (problem !== undefined) lines.push(`${file}: ${problem}`)
   for (const { communicator, sequence, field, sides } of diagnosis.mismatches) {
     const all = sides.map(({ says, ranks }) => `${says} on rank ${ranks.join(', ')}`)
     lines.push(`${communicator}#${sequence} ${field}: ${all.join('; ')}`)
   }
   for (const { rank, communicator, sequence, finishedOn } of diagnosis.stalls) {
-    lines.push(`${communicator}#${sequence}: not finished on rank ${rank}, on ${finishedOn.join(', ')}`)
+    lines.push(
+      `${communicator}#${sequence}: not finished on rank ${rank}, on ${finishedOn.join(', ')}`,
+    )
   }
   for (const { from, to, communicator, sequence, why } of diagnosis.edges) {
     lines.push(`${communicator}#${sequence}: rank ${from} waits for rank ${to} (${why})`)
@@ -121,9 +127,14 @@ export function textOf(told: Told, paint: ChalkInstance): string {
   const colour =
     outcome === 'nothing-wrong' ? paint.green : outcome === 'explained' ? paint.red : paint.yellow
   const { head, rows } = tableOf(told)
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at].length)))
+  const widths = head.map((title, at) =>
+    Math.max(title.length, ...rows.map((row) => row[at].length)),
+  )
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, at) => cell.padEnd(widths[at])).join('  ').trimEnd()
+    cells
+      .map((cell, at) => cell.padEnd(widths[at]))
+      .join('  ')
+      .trimEnd()
   const table = rows.length === 0 ? [] : ['', paint.bold(line(head)), ...rows.map(line)]
   const facts = evidenceOf(told).map((each) => `  ${each}`)
   return [colour(first), ...story, ...table, '', paint.bold('evidence'), ...facts].join('\n')
@@ -163,10 +174,3 @@ export function htmlOf(told: Told): string {
     `<h2>Evidence</h2>${list(evidenceOf(told))}</html>`,
   ].join('\n')
 }
-
-const escapeHtml = (text: string): string =>
-  text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')

@@ -3,6 +3,7 @@
 import { Chalk, type ChalkInstance } from 'chalk'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
 import { defaultReporter } from './default.ts'
+import { htmlReporter, markdownReporter } from './document.ts'
 import { jsonReporter } from './json.ts'
 import type { Report, Reporter } from './report.ts'
 import { checkReporters, type ReporterName, type ReporterRequest } from './request.ts'
@@ -10,6 +11,8 @@ import { checkReporters, type ReporterName, type ReporterRequest } from './reque
 const reporters: Record<ReporterName, Reporter> = {
   default: defaultReporter,
   json: jsonReporter,
+  markdown: markdownReporter,
+  html: htmlReporter,
 }
 
 export interface Output {

@@ -12,6 +12,9 @@ export interface Report {
   readonly data: Readonly<Record<string, unknown>>
   /** The same in words, without a final newline. `paint` colours, or does not. */
   text(paint: ChalkInstance): string
+  /** A document of its own for the reporters of that name; without one the text is framed. */
+  markdown?(): string
+  html?(): string
 }
 
 /** Turns a report into the bytes of one file or of stdout. Pure: it neither prints nor writes. */

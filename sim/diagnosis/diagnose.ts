@@ -116,9 +116,9 @@ function culpritsOf(evidence: Evidence, findings: Findings): Culprit[] {
   }
   for (const mismatch of mismatches) for (const each of fromMismatch(mismatch)) add(each)
   if (found.size > 0) return sorted(found)
-  for (const { rank, communicator, sequence, finishedOn } of stalls) {
+  for (const { rank, communicator, sequence, finishedOn, weak } of stalls) {
     const why = `issued #${sequence} and has not finished it, rank ${finishedOn[0]} has`
-    add({ rank, communicator, kind: 'device', confidence: sure.device, why })
+    add({ rank, communicator, kind: 'device', confidence: weak ? sure.tie : sure.device, why })
   }
   const hops = skippedHops(evidence)
   const sinks = sinksOf(edges)
@@ -185,11 +185,15 @@ function fromSink(evidence: Evidence, edges: readonly WaitEdge[], rank: number):
   const many = waiting === 1 ? `rank ${waits[0].from} waits` : `${waiting} ranks wait`
   if (why !== 'no-dump') {
     const done = why === 'not-issued' ? 'issued' : 'started'
+    // Gloo records no point-to-point: without its stack the rank may itself wait for a hop.
+    const { backend } = evidence.communicators.get(communicator) as Communicator
+    const blind = backend === 'gloo' && evidence.ranks.size > 2 && !evidence.stacks.has(rank)
+    const ordered = why === 'not-issued' && aloneBehind(waits, edges)
     return {
       rank,
       communicator,
       kind: why === 'not-issued' ? 'host' : 'device',
-      confidence: sure.sink,
+      confidence: blind && !ordered ? sure.absent : sure.sink,
       why: `has not ${done} #${sequence}, ${many} for it`,
     }
   }
@@ -203,6 +207,10 @@ function fromSink(evidence: Evidence, edges: readonly WaitEdge[], rank: number):
     why: `left no readable dump; everybody else has issued #${sequence}, ${many} for it`,
   }
 }
+
+/** Is this rank the only one that anybody waits for? */
+const aloneBehind = (waits: readonly WaitEdge[], edges: readonly WaitEdge[]): boolean =>
+  edges.every(({ to }) => to === waits[0].to)
 
 /** In a cycle nobody is wrong alone; those whose order fewer ranks share are named. */
 function fromCycle(edges: readonly WaitEdge[], cycle: readonly WaitEdge[]): Culprit[] {
@@ -267,13 +275,14 @@ function hazardsFor(
   const behind = members.filter(
     (rank) => (issuedBy(evidence, communicator, rank) ?? sequence) < sequence,
   )
+  const blamed = behind.filter((rank) => culprits.some((culprit) => culprit.rank === rank))
   return hazardsOf({
     pp: members.length,
     phase,
     tokenBroadcast: phase !== undefined || /pp|pipeline|token/i.test(communicator.description),
     kind,
-    lastRankBehind: behind.includes(last),
-    receiverBehind: behind.some((rank) => rank !== last),
+    lastRankBehind: blamed.includes(last),
+    receiverBehind: blamed.some((rank) => rank !== last),
     crossCommunicator: new Set(cycle.map((edge) => edge.communicator)).size > 1,
     allIssued: culprits.length === 0,
     gloo: communicator.backend === 'gloo',

@@ -12,16 +12,33 @@ const partsMax = 12
 const lineMax = 16_384
 const notesMax = 200
 
-const escape = String.fromCharCode(27)
-const colour = new RegExp(`${escape}\\[[0-9;]*[A-Za-z]`, 'g')
+const escapeByte = String.fromCharCode(27)
+const colour = new RegExp(`${escapeByte}\\[[0-9;]*[A-Za-z]`, 'g')
 
-/** What may stand before a line's own text: Ray, vLLM's workers, srun, collectors, a table's bar. */
+/** What may stand before a line's own text: Ray, vLLM's workers, srun, collectors, a bar. */
 const prefix =
   /^(?:\s*(?:\([A-Za-z][\w. ]*(?:pid|ip)=[^)]*\)|\d+:(?=\s)|\|(?=\s)|\[\d+\](?=\s)))+\s*/
 
 /** vLLM and process lines that are worth showing, and what they are signs of. */
-const notable =
-  /No available (?:shared memory broadcast )?block found|RPC call to \w+ timed out|EngineDeadError|died unexpectedly|Parent process exited|Heartbeat monitor timed out|watchdog got stuck|timed out in blocking wait|Observed flight recorder dump signal|First PG on this rank|output_handler failed/
+const notable = new RegExp(
+  [
+    'No available (?:shared memory broadcast )?block found',
+    'RPC call to \\w+ timed out',
+    'EngineDeadError',
+    'died unexpectedly',
+    'Parent process exited',
+    'Heartbeat monitor timed out',
+    'watchdog got stuck',
+    'timed out in blocking wait',
+    'Observed flight recorder dump signal',
+    'First PG on this rank',
+    'output_handler failed',
+  ].join('|'),
+)
+
+/** A log may hold anything, and its lines are shown on a terminal. */
+const printable = (text: string): string =>
+  [...text].filter((each) => each >= ' ' && each !== String.fromCharCode(127)).join('')
 
 export class LogFile {
   private readonly evidence: Evidence
@@ -36,12 +53,7 @@ export class LogFile {
   private number = 0
 
   /** `rank`: from the file's name, for lines and stacks that name none. */
-  constructor(
-    evidence: Evidence,
-    watchdog: WatchdogFacts,
-    file: string,
-    rank: number | undefined,
-  ) {
+  constructor(evidence: Evidence, watchdog: WatchdogFacts, file: string, rank: number | undefined) {
     this.evidence = evidence
     this.watchdog = watchdog
     this.file = file
@@ -52,7 +64,7 @@ export class LogFile {
   line(raw: string): void {
     this.number++
     const cut = raw.length > lineMax ? raw.slice(0, lineMax) : raw
-    const text = cut.includes(escape) ? cut.replace(colour, '') : cut
+    const text = cut.includes(escapeByte) ? cut.replace(colour, '') : cut
     const source = { file: this.file, record: `line ${this.number}` }
     this.watch(text, source)
     if (text.length < 400) {
@@ -92,7 +104,7 @@ export class LogFile {
     const { evidence } = this
     evidence.facts++
     if (evidence.notes.length < notesMax) {
-      evidence.notes.push({ text: text.trim().slice(0, 200), source })
+      evidence.notes.push({ text: printable(text).trim().slice(0, 200), source })
     }
     const died = /Worker proc \S*?(\d+) died unexpectedly/.exec(text)
     if (died !== null) {

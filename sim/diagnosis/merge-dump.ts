@@ -5,8 +5,17 @@ import type { Call, Communicator, Evidence, Standing } from './evidence.ts'
 import { communicatorOf, standingOf } from './evidence.ts'
 import type { FlightDump, FlightEntry } from './flight-recorder.ts'
 
-export function mergeDump(evidence: Evidence, dump: FlightDump, rank: number, file: string): void {
-  evidence.dumped.add(rank)
+/**
+ * `whole`: false for a dump that is cut off. Entries come oldest first, so what it lacks is the
+ * end; without its counters nobody knows how far the rank came.
+ */
+export function mergeDump(
+  evidence: Evidence,
+  dump: FlightDump,
+  { rank, file, whole }: { readonly rank: number; readonly file: string; readonly whole: boolean },
+): void {
+  const knownToEnd = whole || dump.statuses.length > 0
+  if (knownToEnd) evidence.dumped.add(rank)
   evidence.ranks.add(rank)
   if (dump.statuses.length > 0) evidence.counted.add(rank)
   evidence.facts += 1 + dump.entries.length + dump.statuses.length
@@ -22,6 +31,12 @@ export function mergeDump(evidence: Evidence, dump: FlightDump, rank: number, fi
   const names = namesOfIds(dump)
   const defaultMembers = dump.groups.find(({ name }) => name === '')?.ranks
   for (const entry of dump.entries) mergeEntry(evidence, entry, rank, file, defaultMembers)
+  if (!knownToEnd) {
+    for (const { standings } of evidence.communicators.values()) {
+      const standing = standings.get(rank)
+      if (standing !== undefined) standing.enqueued = undefined
+    }
+  }
   for (const { pgId, enqueued, started, completed } of dump.statuses) {
     const name = names.get(pgId)
     if (name === undefined) continue
@@ -109,9 +124,8 @@ function put(
   const before = standing[counter]
   if (value < 0) return
   if (before !== undefined && before > value) {
-    evidence.contradictions.push(
-      `rank ${standing.rank} on ${communicator.name}: ${counter} is ${before} and ${value} (${where})`,
-    )
+    const who = `rank ${standing.rank} on ${communicator.name}`
+    evidence.contradictions.push(`${who}: ${counter} is ${before} and ${value} (${where})`)
   }
   standing[counter] = Math.max(before ?? -1, value)
 }

@@ -101,57 +101,79 @@ class Reader {
         this.take(8)
         return
       case 0x7d: // EMPTY_DICT
-        return this.push(this.container(new PickleDict(), offset), offset)
+        this.push(this.container(new PickleDict(), offset), offset)
+        return
       case 0x5d: // EMPTY_LIST
       case 0x29: // EMPTY_TUPLE
-        return this.push(this.container([], offset), offset)
+        this.push(this.container([], offset), offset)
+        return
       case 0x28: // MARK
         if (this.marks.length >= marksMax) this.refuse(`nesting deeper than ${marksMax}`, offset)
         this.marks.push(this.stack.length)
         return
       case 0x75: // SETITEMS
-        return this.setItems(this.popMark(offset), offset)
+        this.setItems(this.popMark(offset), offset)
+        return
       case 0x73: // SETITEM
-        return this.setItems(this.popMany(2, offset), offset)
+        this.setItems(this.popMany(2, offset), offset)
+        return
       case 0x65: // APPENDS
-        return this.append(this.popMark(offset), offset)
+        this.append(this.popMark(offset), offset)
+        return
       case 0x61: // APPEND
-        return this.append(this.popMany(1, offset), offset)
+        this.append(this.popMany(1, offset), offset)
+        return
       case 0x74: // TUPLE
-        return this.push(this.container(this.popMark(offset), offset), offset)
+        this.push(this.container(this.popMark(offset), offset), offset)
+        return
       case 0x85: // TUPLE1
       case 0x86: // TUPLE2
       case 0x87: // TUPLE3
-        return this.push(this.container(this.popMany(opcode - 0x84, offset), offset), offset)
+        this.push(this.container(this.popMany(opcode - 0x84, offset), offset), offset)
+        return
       case 0x58: // BINUNICODE
-        return this.push(this.text(view.getUint32(this.take(4), true)), offset)
+        this.push(this.text(view.getUint32(this.take(4), true)), offset)
+        return
       case 0x8c: // SHORT_BINUNICODE
-        return this.push(this.text(this.bytes[this.take(1)]), offset)
+        this.push(this.text(this.bytes[this.take(1)]), offset)
+        return
       case 0x4a: // BININT
-        return this.push(view.getInt32(this.take(4), true), offset)
+        this.push(view.getInt32(this.take(4), true), offset)
+        return
       case 0x4b: // BININT1
-        return this.push(this.bytes[this.take(1)], offset)
+        this.push(this.bytes[this.take(1)], offset)
+        return
       case 0x4d: // BININT2
-        return this.push(view.getUint16(this.take(2), true), offset)
+        this.push(view.getUint16(this.take(2), true), offset)
+        return
       case 0x8a: // LONG1
-        return this.push(this.long(this.bytes[this.take(1)], offset), offset)
+        this.push(this.long(this.bytes[this.take(1)], offset), offset)
+        return
       case 0x47: // BINFLOAT
-        return this.push(view.getFloat64(this.take(8), false), offset)
+        this.push(view.getFloat64(this.take(8), false), offset)
+        return
       case 0x4e: // NONE
-        return this.push(null, offset)
+        this.push(null, offset)
+        return
       case 0x88: // NEWTRUE
       case 0x89: // NEWFALSE
-        return this.push(opcode === 0x88, offset)
+        this.push(opcode === 0x88, offset)
+        return
       case 0x71: // BINPUT
-        return this.remember(this.bytes[this.take(1)], offset)
+        this.remember(this.bytes[this.take(1)], offset)
+        return
       case 0x72: // LONG_BINPUT
-        return this.remember(view.getUint32(this.take(4), true), offset)
+        this.remember(view.getUint32(this.take(4), true), offset)
+        return
       case 0x94: // MEMOIZE
-        return this.remember(this.memo.size, offset)
+        this.remember(this.memo.size, offset)
+        return
       case 0x68: // BINGET
-        return this.recall(this.bytes[this.take(1)], offset)
+        this.recall(this.bytes[this.take(1)], offset)
+        return
       case 0x6a: // LONG_BINGET
-        return this.recall(view.getUint32(this.take(4), true), offset)
+        this.recall(view.getUint32(this.take(4), true), offset)
+        return
       default:
         this.refuse(`opcode 0x${opcode.toString(16).padStart(2, '0')}`, offset)
     }

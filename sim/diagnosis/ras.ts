@@ -36,7 +36,10 @@ export class RasText {
       return
     }
     const { group } = this
-    if (group === undefined) return this.outside(text, source)
+    if (group === undefined) {
+      this.outside(text, source)
+      return
+    }
     const different = /ranks have different (\w+) operation counts/.exec(text)
     if (different !== null) this.group = { ...group, operation: different[1] }
     const many = /^\s+(\d+) ranks? (?:have|has) launched up to operation (\d+)/.exec(text)
@@ -92,11 +95,7 @@ function addGroup(evidence: Evidence, group: Group, source: Source): void {
     const says = `gives no communicator data to NCCL RAS (${group.hash})`
     evidence.signs.push({ rank, sign: 'dead', says, source })
   }
-  const most = Math.max(
-    -1,
-    ...group.counts.map(({ upTo }) => upTo),
-    ...group.listed.values(),
-  )
+  const most = Math.max(-1, ...group.counts.map(({ upTo }) => upTo), ...group.listed.values())
   for (const [rank, upTo] of group.listed) {
     evidence.ranks.add(rank)
     const standing = standingOf(communicator, rank)
@@ -112,10 +111,8 @@ function addGroup(evidence: Evidence, group: Group, source: Source): void {
   const named = [...group.listed.values()].filter((upTo) => upTo < most).length
   if (unlisted > named) {
     const ahead = [...group.listed].filter(([, upTo]) => upTo === most).map(([rank]) => rank)
-    evidence.notes.push({
-      text: `${unlisted} ranks are behind #${most} and RAS does not list them; ahead: ${ahead.join(', ')}`,
-      source,
-    })
+    const text = `${unlisted} ranks are behind #${most} and not listed; ahead: ${ahead.join(', ')}`
+    evidence.notes.push({ text, source })
   }
 }
 
@@ -162,7 +159,8 @@ export function mergeRasJson(evidence: Evidence, value: unknown, file: string): 
     }
     const base = { hash, counts: [], missing: [] }
     for (const [kind, listed] of perKind) {
-      if (new Set(listed.values()).size > 1) addGroup(evidence, { ...base, operation: kind, listed }, source)
+      if (new Set(listed.values()).size > 1)
+        addGroup(evidence, { ...base, operation: kind, listed }, source)
     }
     addGroup(evidence, { ...base, operation: '', listed: new Map(), missing }, source)
     const size = Number(field(communicator, 'size'))

@@ -27,6 +27,8 @@ export interface DeviceStall {
   readonly communicator: string
   readonly sequence: number
   readonly finishedOn: readonly number[]
+  /** A root may leave a broadcast early: one operation between ranks is a weak sign. */
+  readonly weak: boolean
 }
 
 /**
@@ -40,6 +42,7 @@ export function issuedBy(
 ): number | undefined {
   const standing = communicator.standings.get(rank)
   if (communicator.pointToPoint) {
+    if (evidence.truncated.has(rank)) return undefined
     const numbers = [...(standing?.calls.keys() ?? [])]
     return numbers.length > 0 ? Math.max(...numbers) : undefined
   }
@@ -152,13 +155,11 @@ export function deviceStalls(evidence: Evidence, mismatches: readonly Mismatch[]
       // A root may leave a broadcast early; one operation further on it is no longer that.
       const kind = standing?.calls.get(sequence)?.kind ?? ''
       const slack = /^(broadcast|reduce|gather|scatter)$/.test(kind) ? 1 : 0
-      const finishedOn = members.filter(
-        (each) =>
-          each !== rank &&
-          (communicator.standings.get(each)?.completed ?? -1) >= sequence + slack,
-      )
+      const doneBy = (each: number): number => communicator.standings.get(each)?.completed ?? -1
+      const finishedOn = members.filter((each) => each !== rank && doneBy(each) >= sequence)
+      const weak = Math.max(-1, ...finishedOn.map(doneBy)) < sequence + slack
       if (finishedOn.length > 0) {
-        found.push({ rank, communicator: communicator.name, sequence, finishedOn })
+        found.push({ rank, communicator: communicator.name, sequence, finishedOn, weak })
       }
     }
   }
@@ -217,7 +218,7 @@ function mismatchAt(communicator: Communicator, sequence: number): Mismatch | un
 
 /**
  * A hop that only the stacks show (Gloo records no point-to-point): a rank sits in `send` or `recv`
- * with a pipeline neighbour that has gone on to a collective which the waiting rank has not reached.
+ * with a pipeline neighbour that has gone on to a collective that the waiting rank has not reached.
  */
 export function skippedHops(
   evidence: Evidence,

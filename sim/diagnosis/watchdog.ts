@@ -1,8 +1,8 @@
-// The lines of PyTorch's NCCL watchdog, torch 2.0 to 2.13, and of its desync report. Lines come with
+// The lines of PyTorch's NCCL watchdog, torch 2.0 to 2.13, and of its desync report. They come with
 // every prefix there is (Ray, srun, `  | `, colours) and hard-wrapped, so what is compared is the
 // text without any white space, joined until it matches.
 
-import type { Evidence, Source } from './evidence.ts'
+import type { Call, Evidence, Source } from './evidence.ts'
 import { communicatorOf, standingOf } from './evidence.ts'
 
 /** Every number of one timeout line. */
@@ -55,25 +55,34 @@ export interface DesyncLine {
 
 export type WatchdogLine = TimeoutLine | StatusLine | SignalLine | DesyncLine
 
-const work = String.raw`WorkNCCL\(SeqNum=(\d*),OpType=(\w+)(?:,NumelIn=(\d+),NumelOut=(\d+))?,Timeout\(ms\)=(\d+)\)`
+const elements = String.raw`(?:,NumelIn=(\d+),NumelOut=(\d+))?`
+const work =
+  String.raw`WorkNCCL\(SeqNum=(\d*),OpType=(\w+)${elements},` + String.raw`Timeout\(ms\)=(\d+)\)`
 const timeoutForm = new RegExp(
-  String.raw`\[Rank(\d+)\](?:Watchdogcaughtcollectiveoperationtimeout:|Work)${work}(?:ran(?:for)?(\d+)milliseconds)?`,
+  String.raw`\[Rank(\d+)\](?:Watchdogcaughtcollectiveoperationtimeout:|Work)${work}` +
+    String.raw`(?:ran(?:for)?(\d+)milliseconds)?`,
 )
-const detected = String.raw`(?:TimeoutatNCCLwork|Exception\(eitheranerrorortimeout\)detectedbywatchdogatwork):(-?\d+),lastenqueuedNCCLwork:(-?\d+),lastcompletedNCCLwork:(-?\d+)`
+const ncclCounters = String.raw`lastenqueuedNCCLwork:(-?\d+),lastcompletedNCCLwork:(-?\d+)`
+const detected =
+  String.raw`(?:TimeoutatNCCLwork|Exception\(eitheranerrorortimeout\)detectedbywatchdogatwork)` +
+  String.raw`:(-?\d+),${ncclCounters}`
 const oldStatusForm = new RegExp(String.raw`\[PG(\d+)(?:\(([^)]*)\))?Rank(\d+)\]${detected}`)
 const pgForm = String.raw`\[PGID(\d+)PGGUID([^\]]*?)(?:\(([^)]*)\))?Rank(\d+)\]`
-const statusForm = new RegExp(String.raw`${pgForm}${detected}`)
-const newCounters = String.raw`lastenqueuedwork:(-?\d+)(?:,laststartedwork:(-?\d+)(?:\(([^)]*)\))?)?,lastcompletedwork:(-?\d+)`
+const statusForm = new RegExp(`${pgForm}${detected}`)
+const startedWork = String.raw`(?:,laststartedwork:(-?\d+)(?:\(([^)]*)\))?)?`
+const newCounters =
+  String.raw`lastenqueuedwork:(-?\d+)${startedWork},` + String.raw`lastcompletedwork:(-?\d+)`
 const failureForm = new RegExp(
   String.raw`${pgForm}failuredetectedbywatchdogatworksequenceid:(-?\d+)PGstatus:${newCounters}`,
 )
 const reflowedForm = new RegExp(String.raw`PGID(\d+):${newCounters}`)
-const signalForm =
-  /Receivedadumpsignaldueto\S*?from(thislocalrank|rank(\d+)).*?LastenqueuedNCCLwork:(-?\d+),lastcompletedNCCLwork:(-?\d+)/
-const desyncForm =
-  /\[(\d+)\]finishedcollective#(\d+),butdidn'tjoincollective#(\d+)/
+const signalForm = new RegExp(
+  String.raw`Receivedadumpsignaldueto\S*?from(thislocalrank|rank(\d+)).*?` +
+    String.raw`LastenqueuedNCCLwork:(-?\d+),lastcompletedNCCLwork:(-?\d+)`,
+)
+const desyncForm = /\[(\d+)\]finishedcollective#(\d+),butdidn'tjoincollective#(\d+)/
 
-/** Does a line look like the beginning of something that is read here? Cheap: asked of each line. */
+/** Does a line look like the beginning of something that is read here? Cheap, for each line. */
 export const isWatchdog = (line: string): boolean =>
   line.includes('WorkNCCL') ||
   line.includes('ProcessGroupNCCL') ||
@@ -203,18 +212,18 @@ interface Pending {
 
 /** Collects the lines of all files; `finish` puts them into the normal form. */
 export class WatchdogFacts {
-  readonly lines: { readonly line: WatchdogLine; readonly source: Source; readonly rank: number }[] =
-    []
+  readonly lines: {
+    readonly line: WatchdogLine
+    readonly source: Source
+    readonly rank: number
+  }[] = []
 
   /** `fileRank`: the rank that the file's name gives, for lines that name none. */
   add(line: WatchdogLine, source: Source, fileRank: number | undefined): void {
     const rank =
       line.is === 'desync'
         ? line.rank
-        : (line.globalRank ??
-          ('groupRank' in line ? line.groupRank : undefined) ??
-          fileRank ??
-          -1)
+        : (line.globalRank ?? ('groupRank' in line ? line.groupRank : undefined) ?? fileRank ?? -1)
     this.lines.push({ line, source, rank })
   }
 
@@ -300,7 +309,8 @@ export class WatchdogFacts {
       }
       if (line.is !== 'signal' || line.from === undefined || rank < 0) continue
       if (timedOut.has(rank) || line.enqueued !== line.completed) continue
-      const says = `has nothing open (${line.enqueued} of ${line.enqueued} complete) while rank ${line.from} timed out`
+      const all = `${line.completed} of ${line.enqueued} complete`
+      const says = `has nothing open (${all}) while rank ${line.from} timed out`
       evidence.signs.push({ rank, sign: 'never-joined', says, source })
     }
   }
@@ -312,11 +322,7 @@ const lastTimeout = (timeouts: ReadonlyMap<number, readonly Pending[]>): number 
 const greatest = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.max(a, b)
 
-function addCall(
-  calls: Map<number, import('./evidence.ts').Call>,
-  line: TimeoutLine,
-  source: Source,
-): void {
+function addCall(calls: Map<number, Call>, line: TimeoutLine, source: Source): void {
   if (line.sequence < 0 || calls.has(line.sequence)) return
   calls.set(line.sequence, {
     sequence: line.sequence,

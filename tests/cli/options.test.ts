@@ -21,6 +21,7 @@ const names: CommandName[] = [
   'export',
   'run',
   'calibrate',
+  'diagnose',
   'doctor',
   'init',
 ]

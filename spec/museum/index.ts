@@ -1,6 +1,7 @@
 // All cases of the museum, in the order of their ids.
 
 import { art919 } from './art-919.ts'
+import { exllamav3302 } from './exllamav3-302.ts'
 import { lightning19045 } from './lightning-19045.ts'
 import { megatron5240 } from './megatron-5240.ts'
 import { megatronLm5788 } from './megatron-lm-5788.ts'
@@ -46,16 +47,21 @@ import { vllm32860 } from './vllm-32860.ts'
 import { vllm33368 } from './vllm-33368.ts'
 import { vllm33701 } from './vllm-33701.ts'
 import { vllm36013 } from './vllm-36013.ts'
+import { vllm36280 } from './vllm-36280.ts'
 import { vllm38726 } from './vllm-38726.ts'
+import { vllm39366 } from './vllm-39366.ts'
 import { vllm39833 } from './vllm-39833.ts'
+import { vllm40084 } from './vllm-40084.ts'
 import { vllm40749 } from './vllm-40749.ts'
 import { vllm40926 } from './vllm-40926.ts'
+import { vllm41160 } from './vllm-41160.ts'
 import { vllm41865 } from './vllm-41865.ts'
 import { vllm42187 } from './vllm-42187.ts'
 import { vllm43547 } from './vllm-43547.ts'
 import { vllm44697 } from './vllm-44697.ts'
 import { vllm45357 } from './vllm-45357.ts'
 import { vllm45610 } from './vllm-45610.ts'
+import { vllm46195 } from './vllm-46195.ts'
 import { vllm46994 } from './vllm-46994.ts'
 import { vllm47253 } from './vllm-47253.ts'
 import { vllm47686 } from './vllm-47686.ts'
@@ -69,10 +75,12 @@ import { vllm53577 } from './vllm-53577.ts'
 import { vllm53597 } from './vllm-53597.ts'
 import { vllm53948 } from './vllm-53948.ts'
 import { vllmAscend13865 } from './vllm-ascend-13865.ts'
+import { vllmAscend16514 } from './vllm-ascend-16514.ts'
 import { vllmOmni7393 } from './vllm-omni-7393.ts'
 
 export const museum: readonly MuseumCase[] = [
   art919,
+  exllamav3302,
   lightning19045,
   megatron5240,
   megatronLm5788,
@@ -117,16 +125,21 @@ export const museum: readonly MuseumCase[] = [
   vllm33701,
   vllm3455,
   vllm36013,
+  vllm36280,
   vllm38726,
+  vllm39366,
   vllm39833,
+  vllm40084,
   vllm40749,
   vllm40926,
+  vllm41160,
   vllm41865,
   vllm42187,
   vllm43547,
   vllm44697,
   vllm45357,
   vllm45610,
+  vllm46195,
   vllm46994,
   vllm47253,
   vllm47686,
@@ -140,6 +153,7 @@ export const museum: readonly MuseumCase[] = [
   vllm53597,
   vllm53948,
   vllmAscend13865,
+  vllmAscend16514,
   vllmOmni7393,
 ]
 

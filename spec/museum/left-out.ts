@@ -11,8 +11,8 @@ export const leftOut: readonly { readonly ids: string; readonly because: string 
   {
     ids: 'vllm#32618, vllm-ascend#11076, tenstorrent vllm#395',
     because:
-      'tokens are taken in the next step or by the scheduler process; the model takes them exactly ' +
-      'pp steps later (P7) and has no row maps or mailboxes',
+      'tokens are taken in the next step or by the scheduler process; the model takes them ' +
+      'exactly pp steps later (P7) and has no row maps or mailboxes',
   },
   {
     ids: 'vllm-ascend#10750, vllm#50853, TensorRT-LLM#16580, vllm#26866, miles#788, pytorch#196463',
@@ -41,8 +41,8 @@ export const leftOut: readonly { readonly ids: string; readonly because: string 
     because: 'the same reuse of a buffer as vllm-48085 and sglang-34816',
   },
   {
-    ids: 'vllm#39366, exllamav3#302, vllm#35194, vllm#56831',
-    because: 'the same skipped or resized collective as vllm-43547, sglang-27221 and sglang-37675',
+    ids: 'vllm#35194, vllm#56831',
+    because: 'the same skipped or resized collective as sglang-37675 and sglang-27221',
   },
   {
     ids: 'vllm#30407',

@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BulkFailure } from '../sim/bulk-run.ts'
+import { type Coverage, joined } from '../sim/coverage.ts'
 import { type ErrorCode, InternalError, PpcheckError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
 
@@ -12,8 +13,13 @@ export interface BulkToWorker {
   /** With the first range only. */
   readonly scenario: Scenario | undefined
   readonly seed: number
-  readonly range: { readonly from: number; readonly end: number; readonly stride: number }
+  /** Undefined: no more ranges, tell what was reached. */
+  readonly range:
+    | { readonly from: number; readonly end: number; readonly stride: number }
+    | undefined
 }
+
+type Range = NonNullable<BulkToWorker['range']>
 
 export type BulkFromWorker =
   | {
@@ -21,6 +27,7 @@ export type BulkFromWorker =
       readonly failure: BulkFailure | undefined
       readonly events: number
     }
+  | { readonly kind: 'coverage'; readonly coverage: Coverage }
   | {
       readonly kind: 'failed'
       readonly code: ErrorCode | undefined
@@ -45,6 +52,8 @@ export interface BulkResult {
   readonly failure: BulkFailure | undefined
   /** Events of all runs; 0 if one failed, as runs after it may or may not have been made. */
   readonly events: number
+  /** What clean runs have reached. */
+  readonly coverage: Coverage | undefined
 }
 
 /** Runs of one range: some hundredths of a second, so that Ctrl-C is seen soon. */
@@ -60,15 +69,16 @@ export async function runBulk(scenario: Scenario, options: BulkOptions): Promise
   let done = 0
   let events = 0
   let failure: BulkFailure | undefined
+  let coverage: Coverage | undefined
   const numberOf = (place: number): number => place * shard.count + shard.index
-  const take = (): BulkToWorker['range'] | undefined => {
+  const take = (): Range | undefined => {
     if (next >= mine || failure !== undefined || options.stop(done)) return undefined
     const end = Math.min(mine, next + rangeRuns)
     const range = { from: numberOf(next), end: numberOf(end), stride: shard.count }
     next = end
     return range
   }
-  const keep = (result: BulkFromWorker & { kind: 'done' }, range: BulkToWorker['range']): void => {
+  const keep = (result: BulkFromWorker & { kind: 'done' }, range: Range): void => {
     done += (range.end - range.from) / range.stride
     events += result.events
     const { failure: found } = result
@@ -80,33 +90,38 @@ export async function runBulk(scenario: Scenario, options: BulkOptions): Promise
     () => new Worker(new URL('./bulk-worker.js', import.meta.url)),
   )
   try {
-    await Promise.all(workers.map((worker) => feed(worker, scenario, seed, take, keep)))
+    const parts = await Promise.all(
+      workers.map((worker) => feed(worker, scenario, seed, take, keep)),
+    )
+    coverage = joined(parts)
   } finally {
     for (const worker of workers) void worker.terminate()
   }
-  if (failure === undefined) return { runs: done, failure, events }
+  if (failure === undefined) return { runs: done, failure, events, coverage }
   const { index } = failure as BulkFailure
-  return { runs: (index - shard.index) / shard.count + 1, failure, events: 0 }
+  return { runs: (index - shard.index) / shard.count + 1, failure, events: 0, coverage: undefined }
 }
 
-/** Gives one worker range after range until there is none. */
+/** Gives one worker range after range until there is none. @returns what it has reached. */
 function feed(
   worker: Worker,
   scenario: Scenario,
   seed: number,
-  take: () => BulkToWorker['range'] | undefined,
-  keep: (result: BulkFromWorker & { kind: 'done' }, range: BulkToWorker['range']) => void,
-): Promise<void> {
+  take: () => Range | undefined,
+  keep: (result: BulkFromWorker & { kind: 'done' }, range: Range) => void,
+): Promise<Coverage> {
   return new Promise((resolve, reject) => {
     let range = take()
-    const post = (first: boolean): void => {
-      if (range === undefined) resolve()
-      else worker.postMessage({ scenario: first ? scenario : undefined, seed, range })
-    }
+    const post = (first: boolean): void =>
+      worker.postMessage({ scenario: first ? scenario : undefined, seed, range })
     worker.on('message', (message: BulkFromWorker) => {
       if (message.kind === 'failed') {
         const { code, message: text, hint } = message
         reject(code === undefined ? new InternalError(text) : new PpcheckError(code, text, hint))
+        return
+      }
+      if (message.kind === 'coverage') {
+        resolve(message.coverage)
         return
       }
       if (range !== undefined) keep(message, range)

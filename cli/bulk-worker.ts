@@ -13,6 +13,7 @@ function run({ scenario, seed, range }: BulkToWorker): BulkFromWorker {
   try {
     if (scenario !== undefined) current = new BulkRun(scenario, seed)
     if (current === undefined) throw new InternalError('the first range comes with its scenario')
+    if (range === undefined) return { kind: 'coverage', coverage: current.coverage() }
     const before = current.events
     const failure = current.run(range.from, range.end, range.stride)
     return { kind: 'done', failure, events: current.events - before }

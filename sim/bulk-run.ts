@@ -6,6 +6,7 @@
 import type { PropertyId } from '../spec/properties.ts'
 import { propertyIds } from '../spec/properties.ts'
 import type { Scenario } from '../spec/scenario.ts'
+import { type Coverage, coverageOf } from './coverage.ts'
 import type { Finding } from './rank-model.ts'
 import { attribute } from './rank-table.ts'
 import { encodeSchedule } from './schedule.ts'
@@ -68,6 +69,11 @@ export class BulkRun {
       world.ranks,
       ({ model }, rank) => world.localBits(rank) & ~(1 << model.events.pollMiss),
     )
+  }
+
+  /** What all runs so far have reached. */
+  coverage(): Coverage {
+    return coverageOf(this.world)
   }
 
   /** Local states of each rank that the runs so far have reached. */

@@ -107,6 +107,8 @@ export interface RankModel {
   readonly rank: number
   readonly program: RankProgram
   readonly table: MachineTable
+  /** The events of the machine's table, in the order of their numbers. */
+  readonly machineEvents: readonly RankEvent[]
   readonly operations: readonly CompiledOperation[]
   readonly streams: readonly string[]
   /** Channels in which this rank takes part (numbers of the world's list). */
@@ -939,6 +941,7 @@ export function createRankModel(rank: number, protocol: Protocol, context: Conte
     rank,
     program,
     table,
+    machineEvents: machineEventList(batches),
     operations,
     streams,
     channels: myChannels,

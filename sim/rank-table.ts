@@ -112,6 +112,17 @@ export class RankTable {
     return result
   }
 
+  /** Transitions of a state that have been taken so far, as [event, state after it]. */
+  taken(number: number): (readonly [event: number, after: number])[] {
+    const found: (readonly [number, number])[] = []
+    for (let event = 0; event < this.eventCount; event++) {
+      const next = this.succ[number * this.eventCount + event]
+      if (next === unknown) continue
+      found.push([event, next > 0 ? next - 1 : this.violating[-1 - next].next])
+    }
+    return found
+  }
+
   /** Which of these enabled local events of a state make the rank raise? */
   raising(number: number, local: number): number {
     if (!this.mayRaise) return 0

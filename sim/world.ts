@@ -299,6 +299,34 @@ export class World {
     return this.alternatives[engine].length > 0
   }
 
+  /** What of the engine's choices has been taken so far; batches and faults by number. */
+  engineEventsTaken(): {
+    readonly batches: ReadonlySet<number>
+    readonly faults: ReadonlySet<number>
+    readonly idle: boolean
+    readonly mostInFlight: number
+  } {
+    const batches = new Set<number>()
+    const faults = new Set<number>()
+    let idle = false
+    let mostInFlight = 0
+    this.engines.forEach((_, engine) => {
+      const row = this.engineNext[engine]
+      const alternatives = this.alternatives[engine]
+      mostInFlight = Math.max(mostInFlight, this.inFlight(engine))
+      alternatives.forEach(({ tokens, fault }, index) => {
+        if (row[index] === unknown) return
+        for (const token of tokens) if (token >= 0) batches.add(token)
+        if (fault >= 0) faults.add(fault)
+      })
+      if (row[alternatives.length + 1] !== unknown) idle = true
+      this.rankFaults.forEach(([fault], index) => {
+        if (row[alternatives.length + 2 + index] !== unknown) faults.add(fault)
+      })
+    })
+    return { batches, faults, idle, mostInFlight }
+  }
+
   /** The engine's numbered states, and those of each rank, in order: what a checkpoint keeps. */
   saveNumbers(): { engineKeys: string[]; rankKeys: (readonly string[])[] } {
     return {

@@ -2,6 +2,7 @@
 // take every interleaving and not only those that the reduction keeps, and they do not shrink.
 
 import type { ChalkInstance } from 'chalk'
+import { type Coverage, missed } from '../../sim/coverage.ts'
 import { type Explanation, explain } from '../../sim/explain.ts'
 import { excludedProbability } from '../../sim/property-run.ts'
 import { replay } from '../../sim/replay.ts'
@@ -95,6 +96,30 @@ function explanationOf(
   return explain(replay(scenario, decodeSchedule(scenario, failure.schedule)))
 }
 
+/** What was reached, kind by kind, and above all what never was. */
+function coverageText(coverage: Coverage | undefined): string[] {
+  if (coverage === undefined) return []
+  const kindOf = (name: string): string => name.split(' ', 1)[0]
+  const count = (names: readonly string[], kind: string): number =>
+    names.filter((name) => kindOf(name) === kind).length
+  const words = {
+    transition: 'transitions of machines',
+    operation: 'operations',
+    batch: 'batches',
+    fault: 'faults',
+  }
+  const parts = Object.entries(words).flatMap(([kind, plural]) => {
+    const all = count(coverage.possible, kind)
+    return all === 0 ? [] : [`${count(coverage.reached, kind)} of ${all} ${plural}`]
+  })
+  const never = missed(coverage).map((name) =>
+    name.replace(/^(operation|transition|sometimes) /, ''),
+  )
+  const lines = [`reached  ${parts.join(', ')}`]
+  if (never.length > 0) lines.push(...wrapped(`never    ${never.join('; ')}`))
+  return lines
+}
+
 const replayLine = ({ words }: NamedScenario, schedule: string): string =>
   ['npx ppcheck replay', quoted(schedule), ...words].join(' ')
 
@@ -106,6 +131,9 @@ function dataOf({ named, result, explanation }: Sampled) {
     scope: { kind: 'sampled', schedules: runs, reduction: 'none' },
     excludedFailureProbability: failure === undefined ? excludedProbability(runs) : null,
     events,
+    ...(result.coverage === undefined
+      ? {}
+      : { reached: result.coverage.reached, never: missed(result.coverage) }),
     ...(failure === undefined
       ? {}
       : { failure: { ...failure, ...explanation, replay: replayLine(named, failure.schedule) } }),
@@ -134,6 +162,7 @@ function textOf(
       `scope    sampled: ${spaced(runs)} schedules; a failure in more than ${percent} % of ` +
         'them is excluded with 95 % confidence',
       `events   ${spaced(events)}`,
+      ...coverageText(result.coverage),
     ]
   }
   for (const { property } of failure.findings) {

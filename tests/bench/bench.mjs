@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { growth, growthSvg } from './growth.mjs'
 import { createPage, machine, root } from './measure.mjs'
 import { peers } from './peers.mjs'
+import { random } from './random.mjs'
 import { wholeProcesses } from './whole-processes.mjs'
 
 const page = createPage()
@@ -16,6 +17,7 @@ const parts = {
   growth: () => {
     points = growth(page)
   },
+  random: () => random(page),
   peers: () => peers(page),
 }
 const wanted = process.argv.slice(2)

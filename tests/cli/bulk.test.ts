@@ -15,6 +15,13 @@ describe('a clean run', () => {
     expect(stdout).toContain('scope    sampled: 3 000 schedules; a failure in more than 0.10 %')
   })
 
+  test('says what was reached and what never was', () => {
+    expect(stdout).toMatch(
+      /\nreached {2}\d+ of \d+ transitions of machines, \d+ of \d+ operations, 1 of 1 batches\n/,
+    )
+    expect(stdout).toMatch(/\nnever {4}a mask is empty; a rank raises; /)
+  })
+
   test('prints equal bytes with any number of workers', () => {
     for (const workers of ['1', '3'])
       expect(ppcheck(...args, '--workers', workers).stdout).toBe(stdout)

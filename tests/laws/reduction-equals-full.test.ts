@@ -28,7 +28,7 @@ import { defineProtocol } from '../../spec/program.ts'
 import { type PropertyId, propertyIds } from '../../spec/properties.ts'
 import { fieldReport } from '../../spec/protocols/field-report.ts'
 import { defineScenario, type FaultKind, faultKinds, type Scenario } from '../../spec/scenario.ts'
-import { tokenEngines } from './token-engines.ts'
+import { faultOf, tokenEngines } from './token-engines.ts'
 
 /** A few seconds by default; `PPCHECK_LAW_RUNS=2000` looks longer and at larger scenarios. */
 const runs = Number(process.env['PPCHECK_LAW_RUNS'] ?? 60)
@@ -86,7 +86,7 @@ const device = fc.record({
 
 const faults: fc.Arbitrary<{ kind: FaultKind }[]> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<{ kind: FaultKind }[]>([]) },
-  { weight: 1, arbitrary: fc.constantFrom(...faultKinds).map((kind) => [{ kind }]) },
+  { weight: 1, arbitrary: fc.constantFrom(...faultKinds).map((kind) => [faultOf(kind)]) },
 )
 
 const fieldScenarios = fc

@@ -238,14 +238,18 @@ const roles = fc
 
 type FaultInput = NonNullable<ScenarioInput['faults']>
 
+/** A fault of any kind; the one that must say which batch says one. */
+export const faultOf = (kind: FaultKind) =>
+  kind === 'own-batch' ? { kind, batch: { mask: 'empty' as const, rows: 'b' } } : { kind }
+
 const faults: fc.Arbitrary<FaultInput> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<FaultInput>([]) },
   {
     weight: 2,
-    arbitrary: fc.array(
-      oneOf<FaultKind>(...faultKinds).map((kind) => ({ kind })),
-      { minLength: 1, maxLength: 2 },
-    ),
+    arbitrary: fc.array(oneOf<FaultKind>(...faultKinds).map(faultOf), {
+      minLength: 1,
+      maxLength: 2,
+    }),
   },
   {
     weight: 2,

@@ -4,7 +4,9 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createActor } from 'xstate'
 import type { Batch } from '../spec/batch.ts'
 import { batchFrom } from '../spec/batch.ts'
@@ -13,7 +15,8 @@ import { type ErrorCode, fail } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import { communicatorsOf } from './communicators.ts'
 import { type LibraryPaths, requireGpuLibraries } from './cuda-addon.ts'
-import type { FromWorker, RankStatus, Setup, ToWorker } from './gpu-messages.ts'
+import { loadGloo } from './gloo.ts'
+import type { FromWorker, RankStatus, Setup, TokenTransport, ToWorker } from './gpu-messages.ts'
 import { scriptFile } from './package-folder.ts'
 import { tokenWord } from './token-words.ts'
 
@@ -33,6 +36,8 @@ export interface LiveOptions {
   readonly inject: readonly LiveFault[]
   readonly onProgress?: (retired: number) => void
   readonly signal?: AbortSignal
+  /** What carries tokens of a CPU transport: Gloo where it is built, unless this says otherwise. */
+  readonly tokens?: 'gloo' | 'sockets'
 }
 
 export interface LiveFault {
@@ -70,6 +75,7 @@ export interface LiveResult {
   readonly driverVersion: number
   readonly ncclVersion: number
   readonly gpu: string
+  readonly tokens: TokenTransport
 }
 
 /** Starting eight processes and joining their communicators takes seconds on few cores. */
@@ -108,8 +114,14 @@ export async function runLive(options: LiveOptions): Promise<LiveResult> {
       libraries.addon.uniqueId(libraries.handle).toString('base64'),
     ]),
   )
-  const run = new LiveRun(options, ids)
-  const result = await run.result()
+  const tokens = tokenTransport(scenario, options.tokens)
+  const store = mkdtempSync(join(tmpdir(), 'ppcheck-run-'))
+  let result: Awaited<ReturnType<LiveRun['result']>>
+  try {
+    result = await new LiveRun(options, ids, { tokens, store }).result()
+  } finally {
+    rmSync(store, { recursive: true, force: true })
+  }
   if (libraries.emulated) removeSegments(Object.values(ids))
   return {
     ...result,
@@ -117,6 +129,25 @@ export async function runLive(options: LiveOptions): Promise<LiveResult> {
     driverVersion: libraries.driverVersion,
     ncclVersion: libraries.ncclVersion,
     gpu: libraries.gpus[0].name,
+    tokens,
+  }
+}
+
+/** Gloo is what the field used; sockets do where it is not built. */
+function tokenTransport(scenario: Scenario, wanted: LiveOptions['tokens']): TokenTransport {
+  const { last, others } = scenario.protocol.roles
+  const forms = [last, others].flatMap(({ execute, sample, idle = [] }) => [
+    ...execute,
+    ...sample,
+    ...idle,
+  ])
+  if (!forms.some((form) => 'stream' in form && form.stream === 'cpu')) return 'none'
+  if (wanted !== undefined) return wanted
+  try {
+    loadGloo()
+    return 'gloo'
+  } catch {
+    return 'sockets'
   }
 }
 
@@ -147,7 +178,11 @@ class LiveRun {
   private finish: (ending: Ending) => void = () => {}
   private readonly ending: Promise<Ending>
 
-  constructor(options: LiveOptions, ids: Readonly<Record<string, string>>) {
+  constructor(
+    options: LiveOptions,
+    ids: Readonly<Record<string, string>>,
+    line: { readonly tokens: TokenTransport; readonly store: string },
+  ) {
     this.options = options
     const { topology, protocol, workload } = options.scenario
     this.batches = [...workload.script, ...workload.choices].map(batchFrom)
@@ -174,6 +209,7 @@ class LiveRun {
         ordinal: rank,
         secret,
         ids,
+        ...line,
       }
       this.send(worker, { type: 'setup', setup })
       return worker

@@ -4,9 +4,15 @@ import type { ErrorCode } from '../spec/error.ts'
 import type { LibraryPaths } from './cuda-addon.ts'
 import type { GpuRankOptions, Tally } from './gpu-rank.ts'
 
+export type TokenTransport = 'gloo' | 'sockets' | 'none'
+
 export interface Setup extends GpuRankOptions {
   readonly paths: LibraryPaths
   readonly ordinal: number
+  /** What carries token payloads of a CPU transport; `none` where the program has none. */
+  readonly tokens: TokenTransport
+  /** Folder of Gloo's rendezvous. */
+  readonly store: string
   /** 32 characters that only the ranks of this run know. */
   readonly secret: string
   /** Ids of the communicators by key, base64. */

@@ -20,7 +20,7 @@ import {
   tokenProblem,
   writeTokens,
 } from './payloads.ts'
-import type { TokenSockets } from './token-sockets.ts'
+import type { TokenLine } from './token-line.ts'
 import { payloadKey } from './token-words.ts'
 
 export interface GpuRankOptions extends PayloadSizes {
@@ -65,7 +65,7 @@ export class GpuRank {
   readonly tally: Tally = { adopted: 0, bytes: 0, transfers: 0 }
   private readonly options: GpuRankOptions
   private readonly device: GpuDevice
-  private readonly sockets: TokenSockets
+  private readonly tokens: TokenLine | undefined
   private readonly communicators: ReadonlyMap<string, number>
   private readonly works = new Map<string, AnyWork>()
   private readonly batches = new Map<number, Batch>()
@@ -78,12 +78,12 @@ export class GpuRank {
   constructor(
     options: GpuRankOptions,
     device: GpuDevice,
-    sockets: TokenSockets,
+    tokens: TokenLine | undefined,
     communicators: ReadonlyMap<string, number>,
   ) {
     this.options = options
     this.device = device
-    this.sockets = sockets
+    this.tokens = tokens
     this.communicators = communicators
     // Steps in flight, and those received but not consumed: no buffer is in use longer.
     this.ringSize = options.window + options.pp + 2
@@ -333,6 +333,8 @@ export class GpuRank {
     if (form.do !== 'broadcast') {
       fail('PPC424', `${form.name}: only broadcasts are run on the CPU transport`)
     }
+    const line = this.tokens
+    if (line === undefined) fail('PPC424', `${form.name}: this run has no CPU transport`)
     let finish = (): void => {}
     const done = new Promise<void>((resolve) => {
       finish = resolve
@@ -347,14 +349,14 @@ export class GpuRank {
     }
     if (resolvePeer(form.root, rank, pp) === rank) {
       const post = (): void => {
-        this.sockets.post(form.name, step, this.payload(form, step, batch, bytes))
+        line.post(form.name, step, this.payload(form, step, batch, bytes))
         over()
       }
       if (form.thread === undefined) post()
       else this.onThread(form.thread, post)
       return
     }
-    void this.sockets.receive().then((frame) => {
+    void line.receive().then((frame) => {
       // Order alone matches; the frame's label tells that it was the wrong one.
       if (frame.name !== form.name || frame.step !== step || frame.bytes.length !== bytes) {
         this.raise(`got ${frame.name} of step ${frame.step} for ${label}`)

@@ -12,6 +12,9 @@ import { failureText, GpuDevice } from './gpu-device.ts'
 import type { FromWorker, Setup, ToWorker } from './gpu-messages.ts'
 import { GpuRank } from './gpu-rank.ts'
 import { LiveMachine } from './live-machine.ts'
+import { payloadBytes } from './payloads.ts'
+import { TokenGloo } from './token-gloo.ts'
+import type { TokenLine } from './token-line.ts'
 import { TokenSockets } from './token-sockets.ts'
 
 /** A device that does not close by then is left to the driver. */
@@ -24,7 +27,8 @@ const tell = (message: FromWorker): void => {
 class Worker {
   private readonly setup: Setup
   private readonly device: GpuDevice
-  private readonly sockets: TokenSockets
+  private sockets: TokenSockets | undefined
+  private tokens: TokenLine | undefined
   private readonly program
   private readonly machine
   private readonly steps: { step: number; batch: number }[] = []
@@ -48,26 +52,53 @@ class Worker {
     const libraries = requireGpuLibraries(setup.paths)
     this.device = new GpuDevice(libraries, { ordinal: setup.ordinal, rank, streams, graphsNs })
     this.device.onFailure = (failure) => this.stop({ type: 'failed', text: failureText(failure) })
-    this.sockets = new TokenSockets(rank, setup.secret)
-    this.sockets.onLost = (peer) => {
-      if (!this.isOver) tell({ type: 'lost', peer })
-    }
   }
 
   async listen(): Promise<void> {
+    if (this.setup.tokens !== 'sockets') {
+      tell({ type: 'listening', port: 0 })
+      return
+    }
+    this.sockets = new TokenSockets(this.setup.rank, this.setup.secret)
+    this.sockets.onLost = (peer) => this.lost(peer)
+    this.tokens = this.sockets
     tell({ type: 'listening', port: await this.sockets.listen() })
+  }
+
+  private lost(peer: number): void {
+    if (!this.isOver) tell({ type: 'lost', peer })
+  }
+
+  /** Connects the ranks for tokens that do not travel on the device. */
+  private async joinTokens(ports: readonly number[]): Promise<void> {
+    const { rank, pp, window, store, batches } = this.setup
+    if (this.sockets !== undefined && rank === pp - 1) {
+      const others = ports.map((port, peer) => [peer, port] as const)
+      await this.sockets.connect(new Map(others.filter(([peer]) => peer !== rank)))
+    }
+    if (this.setup.tokens !== 'gloo') return
+    const forms = transfersOf(this.program).filter(({ stream }) => stream === 'cpu')
+    const sizes = batches.flatMap((batch) =>
+      forms.map((form) => payloadBytes(form, batch, this.setup)),
+    )
+    const gloo = new TokenGloo({
+      rank,
+      size: pp,
+      root: pp - 1,
+      store,
+      // The window bounds how far the root is ahead; a rank consumes pp steps later.
+      depth: forms.length * (window + pp + 2),
+      payloadBytesMax: Math.max(...sizes),
+      onLost: (peer) => this.lost(peer),
+    })
+    this.tokens = gloo
+    await gloo.opened
   }
 
   /** Joins all communicators, in the one order that all ranks have. */
   async join(ports: readonly number[]): Promise<void> {
     const { protocol, rank, pp } = this.setup
-    const isSource = transfersOf(this.program).some(
-      (form) => form.stream === 'cpu' && form.do === 'broadcast' && rank === pp - 1,
-    )
-    if (isSource) {
-      const others = ports.map((port, peer) => [peer, port] as const)
-      await this.sockets.connect(new Map(others.filter(([peer]) => peer !== rank)))
-    }
+    await this.joinTokens(ports)
     const numbers = new Map<string, number>()
     for (const plan of communicatorsOf(protocol, pp)) {
       if (!plan.members.includes(rank)) continue
@@ -76,7 +107,7 @@ class Worker {
       // A split needs its parent; everything else may become ready together.
       await this.device.communicatorReady(number)
     }
-    const host = new GpuRank(this.setup, this.device, this.sockets, numbers)
+    const host = new GpuRank(this.setup, this.device, this.tokens, numbers)
     for (const form of operationsOf(this.program)) if (isTransfer(form)) host.prepare(form)
     host.reply = (step) => tell({ type: 'reply', step })
     host.raise = (reason) => this.stop({ type: 'raised', step: host.step, reason })
@@ -218,7 +249,7 @@ class Worker {
 
   private async end(isAbort: boolean): Promise<void> {
     this.isOver = true
-    this.sockets.close()
+    this.tokens?.close()
     const begin = performance.now()
     if (isAbort) await this.device.abort()
     const abortMs = performance.now() - begin

@@ -5,18 +5,11 @@
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { fail } from '../spec/error.ts'
+import { decodeFrame, encodeFrame, type Frame, type TokenLine } from './token-line.ts'
 
-interface Frame {
-  readonly name: string
-  readonly step: number
-  readonly bytes: Uint8Array
-}
-
-/** Length of name, length of payload, step; then the name and the payload. */
-const headBytes = 12
 const secretBytes = 32
 
-export class TokenSockets {
+export class TokenSockets implements TokenLine {
   onLost: (rank: number) => void = () => {}
   private readonly rank: number
   private readonly secret: string
@@ -60,13 +53,7 @@ export class TokenSockets {
 
   /** Sends a payload to every connected rank. Never blocks. */
   post(name: string, step: number, bytes: Uint8Array): void {
-    const text = Buffer.from(name)
-    const frame = Buffer.alloc(headBytes + text.length + bytes.length)
-    frame.writeUInt32LE(text.length, 0)
-    frame.writeUInt32LE(bytes.length, 4)
-    frame.writeUInt32LE(step, 8)
-    frame.set(text, headBytes)
-    frame.set(bytes, headBytes + text.length)
+    const frame = encodeFrame({ name, step, bytes })
     for (const socket of this.sockets.values()) socket.write(frame)
   }
 
@@ -115,17 +102,9 @@ export class TokenSockets {
 
   private frames(data: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> {
     let rest = data
-    while (rest.length >= headBytes) {
-      const nameEnd = headBytes + rest.readUInt32LE(0)
-      const end = nameEnd + rest.readUInt32LE(4)
-      if (rest.length < end) break
-      const frame: Frame = {
-        name: rest.toString('utf8', headBytes, nameEnd),
-        step: rest.readUInt32LE(8),
-        // A copy: words are read four bytes at a time, so it must be aligned.
-        bytes: Uint8Array.from(rest.subarray(nameEnd, end)),
-      }
-      rest = rest.subarray(end)
+    for (let found = decodeFrame(rest); found !== undefined; found = decodeFrame(rest)) {
+      rest = rest.subarray(found.end)
+      const { frame } = found
       const taker = this.expecting.shift()
       if (taker === undefined) this.arrived.push(frame)
       else taker(frame)

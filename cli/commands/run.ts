@@ -173,13 +173,15 @@ function reportText(
   const isGood = result.outcome === 'completed' && result.wrongWords === 0
   const devices = result.emulated ? paint.yellow('emulated GPUs') : `GPUs (${result.gpu})`
   const settings = Object.entries(relevantEnvironment({ ...process.env, ...live.environment }))
-  const isOnSockets = usesHostTransport(scenario)
+  const tokens = { gloo: 'Gloo', sockets: 'TCP sockets (Gloo is not built)', none: undefined }[
+    result.tokens
+  ]
   return [
     `seed     ${live.seed}`,
     `${paint.bold(scenario.name)} on ${topology.pp} ${devices}: CUDA driver ` +
       `${cudaVersionText(result.driverVersion)}, NCCL ${ncclVersionText(result.ncclVersion)}, ` +
       `window ${topology.window}${result.emulated ? `, ${residentText(scenario)}` : ''}`,
-    ...(isOnSockets ? ['tokens   over TCP on loopback; activations over NCCL'] : []),
+    ...(tokens === undefined ? [] : [`tokens   over ${tokens}; activations over NCCL`]),
     ...(settings.length > 0
       ? [`set      ${settings.map(([key, value]) => `${key}=${value}`).join(' ')}`]
       : []),
@@ -201,11 +203,6 @@ function reportText(
 }
 
 const residentText = ({ device }: Scenario): string => `${device.residentCollectives} resident`
-
-const usesHostTransport = ({ protocol }: Scenario): boolean =>
-  [protocol.roles.last, protocol.roles.others].some((role) =>
-    role.sample.some((form) => 'stream' in form && form.stream === 'cpu'),
-  )
 
 function wedgeText(
   paint: ChalkInstance,

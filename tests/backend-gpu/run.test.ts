@@ -1,6 +1,8 @@
 // Live runs on the emulated device: the field's outcomes, and what is refused.
 
+import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { glooAddonFile } from '../../backend-cuda/package-folder.ts'
 import { missing } from './emulated-device.ts'
 import { isAlive, live, ppcheck } from './live-run.ts'
 
@@ -38,6 +40,14 @@ describe.skipIf(missing)(`live on emulated GPUs${missing ? ` (${missing})` : ''}
     const result = await live(variant, { pp: 4 }, { environment, steps: 200 })
     expect(result.outcome).toBe(isRescued ? 'completed' : 'wedge')
   })
+
+  test.each(existsSync(glooAddonFile()) ? (['gloo', 'sockets'] as const) : (['sockets'] as const))(
+    'tokens over %s',
+    async (tokens) => {
+      const result = await live('stabilized', { pp: 3 }, { tokens, steps: 100, watchdogMs: 20_000 })
+      expect(result).toMatchObject({ outcome: 'completed', tokens, adopted: 97 * 3 * 2 })
+    },
+  )
 
   test('neighbours that meet on their hosts, and communicators that are shared', async () => {
     const switches = {

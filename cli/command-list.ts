@@ -37,6 +37,11 @@ export const commandList: readonly CommandDeclaration[] = [
     load: besideThread(() => import('./commands/ablate.ts')),
   },
   {
+    name: 'gate',
+    summary: 'the CI regression gate: what ppcheck.config.ts lists against committed verdicts',
+    load: besideThread(() => import('./commands/gate.ts')),
+  },
+  {
     name: 'simulate',
     summary: 'a long run under real traffic in virtual time, every property watched',
     arguments: '[scenario]',

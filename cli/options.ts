@@ -24,6 +24,7 @@ export type CommandName =
   | 'ladder'
   | 'museum'
   | 'ablate'
+  | 'gate'
   | 'simulate'
   | 'replay'
   | 'export'
@@ -431,7 +432,7 @@ export const optionTable = {
     flag: '--time-limit <duration>',
     help: 'budget: time, for example 30s or 5m',
     group: 'Search',
-    commands: [...searching, 'museum'],
+    commands: [...searching, 'museum', 'gate'],
     parse: durationMs,
   }),
   seed: option({
@@ -445,7 +446,7 @@ export const optionTable = {
     flag: '--workers <n>',
     help: 'worker threads, or auto',
     group: 'Search',
-    commands: [...searching, 'museum'],
+    commands: [...searching, 'museum', 'gate'],
     parse: integerOr(['auto'], { min: 1, max: 256 }),
   }),
   checkpoint: option({
@@ -533,14 +534,28 @@ export const optionTable = {
     parse: name,
     otherwise: 'the digits at the end of its name',
   }),
+  config: option({
+    flag: '--config <file>',
+    help: 'configuration of the gate (default: ppcheck.config.ts)',
+    group: 'Search',
+    commands: ['gate'],
+    parse: name,
+  }),
+  update: flag({
+    flag: '--update',
+    help: 'write the expectations anew, and print what changed',
+    group: 'Output',
+    commands: ['gate'],
+  }),
   reporter: option({
     flag: '--reporter <name[=file]>',
-    help: 'default (text), json, markdown or html, to stdout or a file; may be repeated',
+    help: 'default, json, junit, sarif, github, markdown or html; may be repeated',
     group: 'Output',
     commands: [
       'explore',
       'ladder',
       'ablate',
+      'gate',
       'simulate',
       'replay',
       'run',

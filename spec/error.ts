@@ -21,6 +21,8 @@ export const errorCodes = {
   PPC112: 'an option or setting is not a size or a duration',
   PPC120: 'a property run has nothing to run',
   PPC121: 'a path of a property run does not parse or fails no more',
+  PPC125: 'there is no configuration of the gate',
+  PPC126: 'a file of expectations does not parse or has another version',
   PPC135: 'there is no museum case of that name, or none that fits',
   PPC201: 'a protocol is not well formed',
   PPC202: 'a scenario is not well formed',

@@ -11,6 +11,7 @@ export {
   InternalError,
   PpcheckError,
 } from './error.ts'
+export { defineConfig, type GateConfig, type GateEntry } from './gate-config.ts'
 export {
   crc32,
   type DigestRow,

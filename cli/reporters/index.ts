@@ -4,15 +4,21 @@ import { Chalk, type ChalkInstance } from 'chalk'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
 import { defaultReporter } from './default.ts'
 import { htmlReporter, markdownReporter } from './document.ts'
+import { githubReporter } from './github.ts'
 import { jsonReporter } from './json.ts'
+import { junitReporter } from './junit.ts'
 import type { Report, Reporter } from './report.ts'
 import { checkReporters, type ReporterName, type ReporterRequest } from './request.ts'
+import { sarifReporter } from './sarif.ts'
 
 const reporters: Record<ReporterName, Reporter> = {
   default: defaultReporter,
   json: jsonReporter,
-  markdown: markdownReporter,
   html: htmlReporter,
+  junit: junitReporter,
+  sarif: sarifReporter,
+  github: githubReporter,
+  markdown: markdownReporter,
 }
 
 export interface Output {

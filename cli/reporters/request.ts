@@ -4,7 +4,15 @@
 import { fail } from '../../spec/error.ts'
 import { failUnknown } from '../suggest.ts'
 
-export const reporterNames = ['default', 'json', 'markdown', 'html'] as const
+export const reporterNames = [
+  'default',
+  'json',
+  'junit',
+  'sarif',
+  'github',
+  'markdown',
+  'html',
+] as const
 
 export type ReporterName = (typeof reporterNames)[number]
 

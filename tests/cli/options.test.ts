@@ -16,6 +16,7 @@ const names: CommandName[] = [
   'ladder',
   'museum',
   'ablate',
+  'gate',
   'simulate',
   'replay',
   'export',

@@ -10,9 +10,12 @@ import { afterAll } from 'vitest'
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /** Runs `ppcheck` with these words, uncoloured. */
-export function ppcheck(...args: string[]) {
+export const ppcheck = (...args: string[]) => ppcheckIn(process.cwd(), ...args)
+
+/** The same in another folder. */
+export function ppcheckIn(cwd: string, ...args: string[]) {
   const { FORCE_COLOR: _, ...env } = process.env
-  const options = { encoding: 'utf8', env } as const
+  const options = { encoding: 'utf8', env, cwd } as const
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], options)
   return { status, stdout, stderr }
 }

@@ -64,7 +64,8 @@ export async function random({ say, table }) {
     events = result.events
   }
   say("The report's stress run (66 minutes on eight GPUs, 35 924 iterations) in virtual time:")
-  say(`${seconds(median(soakMs))}, ${thousands((events / median(soakMs)) * 1000)} events/s; `)
+  say(`${seconds(median(soakMs))}, ${thousands((events / median(soakMs)) * 1000)} events/s.`)
+  say()
   say('100 000 bulk runs of `stabilized` as a command, 6 steps, all cores:')
   const args = ['explore', '--mode', 'random', '--bulk', '--variant', 'stabilized', '--quiet']
   say(`${seconds(processMs([...args, '--runs', '100000'], 0))}.`)

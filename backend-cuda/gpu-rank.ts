@@ -70,6 +70,7 @@ export class GpuRank {
   private readonly works = new Map<string, AnyWork>()
   private readonly batches = new Map<number, Batch>()
   private readonly slots: number[] = []
+  private readonly forms: ReadonlyMap<string, TransferOperation>
   private readonly rings = new Map<string, DeviceBuffer[]>()
   private readonly threads = new Map<string, Promise<void>>()
   private readonly waiting = new Set<string>()
@@ -85,6 +86,12 @@ export class GpuRank {
     this.device = device
     this.tokens = tokens
     this.communicators = communicators
+    const { last, others, first } = options.protocol.roles
+    const all = [last, others, ...(first === undefined ? [] : [first])]
+      .flatMap((role) => [...role.execute, ...role.sample, ...(role.idle ?? [])])
+      .filter(isTransfer)
+    // Roles may name alike; the first says what a payload looks like, as matching demands anyway.
+    this.forms = new Map([...all].reverse().map((form) => [form.name, form]))
     // Steps in flight, and those received but not consumed: no buffer is in use longer.
     this.ringSize = options.window + options.pp + 2
   }
@@ -215,10 +222,7 @@ export class GpuRank {
   }
 
   private form(name: string): TransferOperation {
-    const { last, others, first } = this.options.protocol.roles
-    const all = [last, others, ...(first === undefined ? [] : [first])]
-    const forms = all.flatMap((role) => [...role.execute, ...role.sample, ...(role.idle ?? [])])
-    const found = forms.filter(isTransfer).find((form) => form.name === name)
+    const found = this.forms.get(name)
     return found ?? fail('PPC201', `no transfer is named ${name}`)
   }
 

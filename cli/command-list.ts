@@ -42,6 +42,12 @@ export const commandList: readonly CommandDeclaration[] = [
     load: besideThread(() => import('./commands/gate.ts')),
   },
   {
+    name: 'infer',
+    summary: 'what must be assumed for outcomes that were seen, and what to run next',
+    arguments: '[observations]',
+    load: besideThread(() => import('./commands/infer.ts')),
+  },
+  {
     name: 'simulate',
     summary: 'a long run under real traffic in virtual time, every property watched',
     arguments: '[scenario]',

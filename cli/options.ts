@@ -23,6 +23,7 @@ export type CommandName =
   | 'explore'
   | 'ladder'
   | 'museum'
+  | 'infer'
   | 'ablate'
   | 'gate'
   | 'simulate'
@@ -418,7 +419,7 @@ export const optionTable = {
     flag: '--max-states <n>',
     help: 'budget: states',
     group: 'Search',
-    commands: searching,
+    commands: [...searching, 'infer'],
     parse: integer({ min: 1 }),
   }),
   memory: option({
@@ -432,7 +433,7 @@ export const optionTable = {
     flag: '--time-limit <duration>',
     help: 'budget: time, for example 30s or 5m',
     group: 'Search',
-    commands: [...searching, 'museum', 'gate'],
+    commands: [...searching, 'museum', 'infer', 'gate'],
     parse: durationMs,
   }),
   seed: option({
@@ -446,7 +447,7 @@ export const optionTable = {
     flag: '--workers <n>',
     help: 'worker threads, or auto',
     group: 'Search',
-    commands: [...searching, 'museum', 'gate'],
+    commands: [...searching, 'museum', 'infer', 'gate'],
     parse: integerOr(['auto'], { min: 1, max: 256 }),
   }),
   checkpoint: option({
@@ -563,6 +564,7 @@ export const optionTable = {
       'diagnose',
       'doctor',
       'museum',
+      'infer',
     ],
     parse: parseReporter,
     repeatable: true,

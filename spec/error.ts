@@ -24,6 +24,7 @@ export const errorCodes = {
   PPC125: 'there is no configuration of the gate',
   PPC126: 'a file of expectations does not parse or has another version',
   PPC135: 'there is no museum case of that name, or none that fits',
+  PPC136: 'a file of observations does not parse',
   PPC201: 'a protocol is not well formed',
   PPC202: 'a scenario is not well formed',
   PPC203: 'a header field does not fit its element type',

@@ -15,6 +15,7 @@ const names: CommandName[] = [
   'explore',
   'ladder',
   'museum',
+  'infer',
   'ablate',
   'gate',
   'simulate',

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import { exitCodeOf } from '../../cli/exit-codes.ts'
 import { assert, errorCodes, fail, InternalError, PpcheckError } from '../../spec/error.ts'
 
-test('codes are PPC1xx to PPC4xx, in order, with different sentences', () => {
+test('codes are PPC1xx to PPC5xx, in order, with different sentences', () => {
   const codes = Object.keys(errorCodes)
   const sentences = Object.values(errorCodes)
-  for (const code of codes) expect(code).toMatch(/^PPC[1-4]\d\d$/)
+  for (const code of codes) expect(code).toMatch(/^PPC[1-5]\d\d$/)
   expect(codes).toEqual([...codes].sort())
   expect(new Set(sentences).size).toBe(sentences.length)
 })

@@ -226,9 +226,9 @@ export const optionTable = {
   }),
   output: option({
     flag: '--output <file>',
-    help: 'where the device profile is written (default: device-profile.json)',
+    help: 'file of the device profile, or folder of the dumps that are exported',
     group: 'Output',
-    commands: ['calibrate'],
+    commands: ['calibrate', 'export'],
     parse: name,
   }),
   activationCommunicator: option({
@@ -500,12 +500,12 @@ export const optionTable = {
     commands: ['explore'],
     parse: name,
   }),
-  format: option<'mermaid' | 'xstate' | 'promela' | 'tla'>({
+  format: option<'mermaid' | 'xstate' | 'promela' | 'tla' | 'flight-recorder'>({
     flag: '--format <format>',
-    help: 'mermaid (the default), xstate (a definition), promela (SPIN), tla (TLC)',
+    help: 'mermaid (the default), xstate, promela (SPIN), tla (TLC), flight-recorder (dumps)',
     group: 'Output',
     commands: ['export'],
-    parse: choice(['mermaid', 'xstate', 'promela', 'tla']),
+    parse: choice(['mermaid', 'xstate', 'promela', 'tla', 'flight-recorder']),
   }),
   rank: option({
     flag: '--rank <r>',

@@ -97,9 +97,14 @@ class Shadow {
 /**
  * Replays a schedule to its end: the first broken property, a state in which nothing can move, or
  * the last choice.
+ * `observe` sees the state after every event; it must not change it.
  * @throws PpcheckError PPC302 if the schedule asks for a choice that there is not.
  */
-export function replay(scenario: Scenario, schedule: Schedule): Trace {
+export function replay(
+  scenario: Scenario,
+  schedule: Schedule,
+  observe: (world: World, state: Int32Array, dispatched: number) => void = () => {},
+): Trace {
   const world = new World(scenario)
   const expander = new Expander(world, schedule.reduction)
   const shadow = new Shadow(world)
@@ -123,6 +128,7 @@ export function replay(scenario: Scenario, schedule: Schedule): Trace {
     const found = world.fire(state, 0, event)
     shadow.follow(event, before, state)
     if (eventKind(event) === kinds.dispatch) dispatched++
+    observe(world, state, dispatched)
     const ranks = world.participants(event)
     events.push({ number: events.length + 1, text, ranks, ...(choice ? { choice } : {}) })
     if (found !== undefined) findings = wanted(world.judge(state, 0, found))

@@ -59,6 +59,7 @@ export const errorCodes = {
   PPC502: 'a file is no flight-recorder dump, or a JSON that nothing here knows',
   PPC503: 'there is nothing to diagnose: no file, or none that can be read',
   PPC504: 'the rank of a dump is not known',
+  PPC505: 'there is no run that could be written as flight-recorder dumps',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

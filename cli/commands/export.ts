@@ -9,11 +9,16 @@ import { xstateDefinition } from '../../sim/export/xstate.ts'
 import { World } from '../../sim/world.ts'
 import { fail } from '../../spec/error.ts'
 import type { Invocation } from '../command.ts'
+import { exportDumps } from '../diagnose/export-dumps.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { Report } from '../reporters/report.ts'
 import { scenariosFrom } from '../scenario-source.ts'
 
 export async function run({ args, options }: Invocation): Promise<Report> {
+  if (options.format === 'flight-recorder') return exportDumps(args, options)
+  if (options.output !== undefined) {
+    fail('PPC107', 'only flight-recorder dumps go to a folder (--output)', 'use > file')
+  }
   const [{ scenario }, ...more] = await scenariosFrom(args, options)
   if (more.length > 0) {
     fail('PPC107', `one scenario is exported at a time, ${more.length + 1} are given`)

@@ -17,7 +17,7 @@ import type { Evidence } from '../../sim/diagnosis/evidence.ts'
 import { noEvidence } from '../../sim/diagnosis/evidence.ts'
 import { flightDump } from '../../sim/diagnosis/flight-recorder.ts'
 import { LogFile } from '../../sim/diagnosis/log-file.ts'
-import { mergeDump } from '../../sim/diagnosis/merge-dump.ts'
+import { mergeDump, mergePickle } from '../../sim/diagnosis/merge-dump.ts'
 import { readPickle } from '../../sim/diagnosis/pickle.ts'
 import { isRasJson, mergeRasJson } from '../../sim/diagnosis/ras.ts'
 import { WatchdogFacts } from '../../sim/diagnosis/watchdog.ts'
@@ -202,41 +202,15 @@ function readDump(
   rankFrom: RegExp | undefined,
 ): ReadFile {
   const rank = rankOf(file, false, rankFrom)
-  const { value, truncatedAt } = readPickle(bytes)
+  const read = readPickle(bytes)
   if (rank === undefined) {
     fail(
       'PPC504',
       'its name does not end with a rank (--rank-from "rank(\\d+)" reads it elsewhere)',
     )
   }
-  if (truncatedAt === undefined)
-    mergeDump(evidence, flightDump(value), { rank, file: basename(file), whole: true })
-  else {
-    evidence.truncated.add(rank)
-    evidence.ranks.add(rank)
-    mergeTruncated(evidence, value, rank, basename(file))
-  }
+  mergePickle(evidence, read, rank, basename(file))
   return { file, is: 'pickle', rank }
-}
-
-/** What a cut-off dump still has counts; a dump that has nothing left is a broken one. */
-function mergeTruncated(
-  evidence: Evidence,
-  value: ReturnType<typeof readPickle>['value'],
-  rank: number,
-  file: string,
-): void {
-  try {
-    const dump = flightDump(value)
-    if (dump.entries.length + dump.statuses.length === 0) throw new PpcheckError('PPC502', 'empty')
-    // The last record is the one that the cut went through.
-    const entries = dump.entries.slice(0, -1)
-    mergeDump(evidence, { ...dump, entries }, { rank, file, whole: false })
-  } catch (error) {
-    if (!(error instanceof PpcheckError)) throw error
-    evidence.truncated.delete(rank)
-    evidence.broken.set(rank, 'is cut off before its first record')
-  }
 }
 
 function readJson(

@@ -62,7 +62,9 @@ export function diagnose(evidence: Evidence): Diagnosis {
   const stalls = deviceStalls(evidence, mismatches)
   const culprits = culpritsOf(evidence, { mismatches, edges, cycle, stalls })
   const open = inOrder(evidence).some(({ standings, pointToPoint }) =>
-    [...standings.values()].some((standing) => openRange(standing, pointToPoint) !== undefined),
+    [...standings.values()].some(
+      (standing) => standing.hops.length > 0 || openRange(standing, pointToPoint) !== undefined,
+    ),
   )
   const divergence = divergenceOf(evidence, culprits, { mismatches, edges, stalls }, open)
   const outcome: Outcome = culprits.some(({ confidence }) => confidence >= 0.5)
@@ -93,6 +95,10 @@ const isWhole = ({ dumped, ranks, broken, truncated, signs }: Evidence): boolean
   signs.length === 0 &&
   [...ranks].every((rank) => dumped.has(rank))
 
+/** Is it known of every rank how far it came? Else the rank may wait for one that is not known. */
+const isComplete = ({ dumped, ranks, truncated }: Evidence): boolean =>
+  truncated.size === 0 && [...ranks].every((rank) => dumped.has(rank))
+
 interface Findings {
   readonly mismatches: readonly Mismatch[]
   readonly edges: readonly WaitEdge[]
@@ -114,8 +120,19 @@ function culpritsOf(evidence: Evidence, findings: Findings): Culprit[] {
   if (found.size > 0 && [...found.values()].some(({ kind }) => kind !== 'unknown')) {
     return sorted(found)
   }
-  for (const mismatch of mismatches) for (const each of fromMismatch(mismatch)) add(each)
-  if (found.size > 0) return sorted(found)
+  const reached = mismatches.filter((mismatch) => wasReached(mismatch, edges))
+  for (const mismatch of reached) {
+    // Ranks stand before it, at an operation that a small ring has dropped: that may differ too.
+    const early = firstOpen(evidence, mismatch) < mismatch.sequence
+    for (const each of fromMismatch(mismatch)) add(early ? { ...each, confidence: sure.tie } : each)
+  }
+  if (found.size > 0) {
+    // Somebody may be missing at the very operation that differs; which was first is not known.
+    for (const rank of sinksOf(edges)) {
+      if (!found.has(rank)) add({ ...fromSink(evidence, edges, rank), confidence: sure.tie })
+    }
+    return sorted(found)
+  }
   for (const { rank, communicator, sequence, finishedOn, weak } of stalls) {
     const why = `issued #${sequence} and has not finished it, rank ${finishedOn[0]} has`
     add({ rank, communicator, kind: 'device', confidence: weak ? sure.tie : sure.device, why })
@@ -138,6 +155,16 @@ function culpritsOf(evidence: Evidence, findings: Findings): Culprit[] {
     for (const each of fromCycle(edges, cycle)) add(each)
   }
   return sorted(found)
+}
+
+/** Ranks that stand at an earlier operation have not come to the one that differs. */
+const wasReached = ({ communicator, sequence }: Mismatch, edges: readonly WaitEdge[]): boolean =>
+  !edges.some((edge) => edge.communicator === communicator && edge.sequence < sequence)
+
+const firstOpen = ({ communicators }: Evidence, { communicator }: Mismatch): number => {
+  const { standings, pointToPoint } = communicators.get(communicator) as Communicator
+  const starts = [...standings.values()].map((each) => openRange(each, pointToPoint)?.[0])
+  return Math.min(...starts.map((start) => start ?? Number.POSITIVE_INFINITY))
 }
 
 const round = (value: number): number => Math.round(value * 100) / 100
@@ -193,8 +220,8 @@ function fromSink(evidence: Evidence, edges: readonly WaitEdge[], rank: number):
       rank,
       communicator,
       kind: why === 'not-issued' ? 'host' : 'device',
-      confidence: blind && !ordered ? sure.absent : sure.sink,
-      why: `has not ${done} #${sequence}, ${many} for it`,
+      confidence: (blind && !ordered) || !isComplete(evidence) ? sure.absent : sure.sink,
+      why: `has not ${done} ${numbered(sequence)}, ${many} for it`,
     }
   }
   const closed = evidence.signs.some(({ sign }) => sign === 'closed-by-peer')
@@ -204,13 +231,15 @@ function fromSink(evidence: Evidence, edges: readonly WaitEdge[], rank: number):
     communicator,
     kind: closed || evidence.broken.has(rank) ? 'dead' : 'unknown',
     confidence: closed ? sure.dead : others ? 0.4 : sure.absent,
-    why: `left no readable dump; everybody else has issued #${sequence}, ${many} for it`,
+    why: `left no readable dump; everybody else has issued ${numbered(sequence)}, ${many} for it`,
   }
 }
 
 /** Is this rank the only one that anybody waits for? */
 const aloneBehind = (waits: readonly WaitEdge[], edges: readonly WaitEdge[]): boolean =>
   edges.every(({ to }) => to === waits[0].to)
+
+const numbered = (sequence: number): string => (sequence > 0 ? `#${sequence}` : 'the hop')
 
 /** In a cycle nobody is wrong alone; those whose order fewer ranks share are named. */
 function fromCycle(edges: readonly WaitEdge[], cycle: readonly WaitEdge[]): Culprit[] {
@@ -228,7 +257,7 @@ function fromCycle(edges: readonly WaitEdge[], cycle: readonly WaitEdge[]): Culp
       communicator,
       kind: why === 'not-started' ? ('device' as const) : ('host' as const),
       confidence: tie ? sure.tie : sure.cycle,
-      why: `waits in #${sequence} for rank ${to}, which waits back on another communicator`,
+      why: `waits in ${numbered(sequence)} for rank ${to}, which waits back on another communicator`,
     }))
 }
 
@@ -244,9 +273,15 @@ function divergenceOf(
     return { communicator: name, sequence, phase: phaseOf(communicator, sequence) }
   }
   const mine = culprits.map(({ rank }) => rank)
-  const [mismatch] = mismatches
-  if (mismatch !== undefined) return at(mismatch.communicator, mismatch.sequence)
-  const edge = edges.find(({ to }) => mine.includes(to)) ?? edges[0]
+  const mismatch = mismatches.find((each) => wasReached(each, edges))
+  if (mismatch !== undefined) {
+    return at(mismatch.communicator, Math.min(mismatch.sequence, firstOpen(evidence, mismatch)))
+  }
+  // Numbers of point-to-point operations differ on the two sides and name nothing.
+  const named = edges.filter(({ sequence }) => sequence > 0)
+  const recorded = named.filter((each) => hasCalls(evidence, each.communicator))
+  const candidates = recorded.length > 0 ? recorded : named
+  const edge = candidates.find(({ to }) => mine.includes(to)) ?? candidates[0]
   if (edge !== undefined) return at(edge.communicator, edge.sequence)
   const [stall] = stalls
   if (stall !== undefined) return at(stall.communicator, stall.sequence)
@@ -259,6 +294,9 @@ function divergenceOf(
   }
   return undefined
 }
+
+const hasCalls = ({ communicators }: Evidence, name: string): boolean =>
+  [...(communicators.get(name)?.standings.values() ?? [])].some(({ calls }) => calls.size > 0)
 
 function hazardsFor(
   evidence: Evidence,

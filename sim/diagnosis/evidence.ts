@@ -26,6 +26,7 @@ export interface Call {
 export interface Hop {
   readonly direction: 'send' | 'recv'
   readonly peer: number
+  readonly started: boolean
   readonly source: Source
 }
 
@@ -77,6 +78,8 @@ export interface Evidence {
   readonly truncated: Set<number>
   /** Ranks whose dump has counters: a communicator that is not there was never used. */
   readonly counted: Set<number>
+  /** Ranks whose dump has started operations: timing events were on. */
+  readonly timed: Set<number>
   /** Every rank that a file or a group speaks of. */
   readonly ranks: Set<number>
   readonly stacks: Map<number, StackFact>
@@ -94,6 +97,7 @@ export const noEvidence = (): Evidence => ({
   broken: new Map(),
   truncated: new Set(),
   counted: new Set(),
+  timed: new Set(),
   ranks: new Set(),
   stacks: new Map(),
   signs: [],
@@ -143,12 +147,19 @@ export function openRange(
   standing: Standing,
   pointToPoint: boolean,
 ): readonly [number, number] | undefined {
-  const open = [...standing.calls.values()].filter(({ completed }) => !completed)
-  if (open.length > 0) {
-    const numbers = open.map(({ sequence }) => sequence)
-    return [Math.min(...numbers), Math.max(...numbers)]
+  let first = Number.POSITIVE_INFINITY
+  let last = -1
+  for (const { sequence, completed: done } of standing.calls.values()) {
+    if (done) continue
+    first = Math.min(first, sequence)
+    last = Math.max(last, sequence)
   }
   const { enqueued, completed } = standing
+  if (last >= 0) {
+    // The counters remember what a small ring has dropped.
+    const dropped = !pointToPoint && completed !== undefined && completed + 1 < first
+    return [dropped ? completed + 1 : first, last]
+  }
   if (pointToPoint || enqueued === undefined || completed === undefined) return undefined
   // A ring that has dropped the open operation leaves the counters.
   const newest = standing.calls.get(enqueued)

@@ -52,6 +52,9 @@ export function hazardsOf(shape: Shape): HazardMatch[] {
     }
   }
   if (shape.crossCommunicator) {
+    if (phase?.payload === 'drafts') {
+      add('H5', 'the circle closes over the draft broadcast, which waits for the proposal')
+    }
     add('H3', 'ranks wait for each other on different communicators of one device')
   } else if (shape.allIssued || kind === 'device') {
     add('H3', 'all ranks have issued the broadcast and it does not complete')

@@ -84,8 +84,7 @@ export class LogFile {
         this.pending = []
         return
       }
-      if (this.pending.length >= partsMax) this.pending = []
-      if (!isWatchdog(text)) return
+      if (this.pending.length < partsMax) return
     }
     this.pending = []
     if (!isWatchdog(text)) return

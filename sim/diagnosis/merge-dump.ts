@@ -1,9 +1,12 @@
 // Puts one flight-recorder dump into the normal form. The hard part is which communicator a counter
 // belongs to: pg_status is keyed by a number that is local to the rank, pg_config by name.
 
+import { PpcheckError } from '../../spec/error.ts'
 import type { Call, Communicator, Evidence, Standing } from './evidence.ts'
 import { communicatorOf, standingOf } from './evidence.ts'
 import type { FlightDump, FlightEntry } from './flight-recorder.ts'
+import { flightDump } from './flight-recorder.ts'
+import type { Pickle } from './pickle.ts'
 
 /**
  * `whole`: false for a dump that is cut off. Entries come oldest first, so what it lacks is the
@@ -46,9 +49,43 @@ export function mergeDump(
     standing.sources.push({ file, record: `pg_status of ${pgId}` })
     if (communicator.pointToPoint) continue
     put(evidence, standing, 'enqueued', enqueued, `${file} and another file`, communicator)
+    if (started >= 0) evidence.timed.add(rank)
     if (started >= 0) standing.started = Math.max(standing.started ?? -1, started)
     // It may lag behind the entries, never lead them; "none" is -1 and means zero.
     standing.completed = Math.max(standing.completed ?? 0, completed)
+  }
+}
+
+/**
+ * The same from a pickle that may be cut off. What such a dump still has counts; one that has
+ * nothing left is a broken one.
+ * @throws PpcheckError PPC502 if it is whole and no dump.
+ */
+export function mergePickle(evidence: Evidence, read: Pickle, rank: number, file: string): void {
+  const { value, truncatedAt } = read
+  if (truncatedAt === undefined) {
+    mergeDump(evidence, flightDump(value), { rank, file, whole: true })
+    return
+  }
+  evidence.ranks.add(rank)
+  const dump = cutDump(value)
+  if (dump === undefined) {
+    evidence.broken.set(rank, 'is cut off before its first record')
+    return
+  }
+  evidence.truncated.add(rank)
+  mergeDump(evidence, dump, { rank, file, whole: false })
+}
+
+function cutDump(value: Pickle['value']): FlightDump | undefined {
+  try {
+    const dump = flightDump(value)
+    // The last record is the one that the cut went through.
+    const entries = dump.entries.slice(0, -1)
+    return entries.length + dump.statuses.length === 0 ? undefined : { ...dump, entries }
+  } catch (error) {
+    if (error instanceof PpcheckError) return undefined
+    throw error
   }
 }
 
@@ -87,7 +124,12 @@ function mergeEntry(
     const match = /^(send|recv) \d+(?:->|<-)(\d+)/.exec(entry.kind)
     const peer = communicator.members?.[Number(match?.[2] ?? -1)]
     if (match !== null && peer !== undefined && !entry.completed) {
-      standing.hops.push({ direction: match[1] === 'send' ? 'send' : 'recv', peer, source })
+      standing.hops.push({
+        direction: match[1] === 'send' ? 'send' : 'recv',
+        peer,
+        started: entry.started,
+        source,
+      })
     }
     return
   }

@@ -73,12 +73,13 @@ export function waitEdges(evidence: Evidence): WaitEdge[] {
       const edge = { from, communicator: communicator.name }
       const behind = members.flatMap((to): WaitEdge[] => {
         const issued = to === from ? undefined : issuedBy(evidence, communicator, to)
-        if (issued === undefined || issued >= open[1]) return []
-        return [{ ...edge, to, sequence: Math.max(issued + 1, open[0]), why: 'not-issued' }]
+        // Later ones that it has not issued are no reason: it may itself stand in this one.
+        if (issued === undefined || issued >= open[0]) return []
+        return [{ ...edge, to, sequence: open[0], why: 'not-issued' }]
       })
       edges.push(...behind)
       if (behind.length > 0) continue
-      edges.push(...unstarted(communicator, members, from, open[0]))
+      edges.push(...unstarted(evidence, communicator, from, open[0]))
       // Nobody whose dump is here is behind: then it is somebody whose dump is not.
       const absent = members.filter((to) => issuedBy(evidence, communicator, to) === undefined)
       for (const to of absent) {
@@ -87,20 +88,50 @@ export function waitEdges(evidence: Evidence): WaitEdge[] {
       }
     }
   }
+  return edges.concat(inOrder(evidence).flatMap((each) => hopEdges(evidence, each)))
+}
+
+/**
+ * Point-to-point: matched operations complete together, so a rank with more open sends to a peer
+ * than the peer has open receives waits for the peer to post the next one. The open ones of both
+ * match in order: then the peer has posted it and has not started it, if that is recorded.
+ */
+function hopEdges(evidence: Evidence, communicator: Communicator): WaitEdge[] {
+  const edges: WaitEdge[] = []
+  for (const { rank: from, hops } of communicator.standings.values()) {
+    for (const direction of ['send', 'recv'] as const) {
+      const mine = hops.filter((hop) => hop.direction === direction)
+      for (const to of new Set(mine.map(({ peer }) => peer))) {
+        const open = mine.filter(({ peer }) => peer === to)
+        const theirs = (communicator.standings.get(to)?.hops ?? []).filter(
+          (hop) => hop.direction !== direction && hop.peer === from,
+        )
+        const edge = { from, to, communicator: communicator.name, sequence: 0 }
+        const known = evidence.dumped.has(to) && !evidence.truncated.has(to)
+        if (theirs.length === 0 && !known) edges.push({ ...edge, why: 'no-dump' })
+        else if (theirs.length === 0) edges.push({ ...edge, why: 'not-issued' })
+        else if (open[0].started && !theirs[0].started) edges.push({ ...edge, why: 'not-started' })
+      }
+    }
+  }
   return edges
 }
 
 /** With timing events on: a collective spins on one device and has not started on another. */
 function unstarted(
+  evidence: Evidence,
   communicator: Communicator,
-  members: readonly number[],
   from: number,
   sequence: number,
 ): WaitEdge[] {
-  if (communicator.standings.get(from)?.calls.get(sequence)?.started !== true) return []
-  return members.flatMap((to): WaitEdge[] => {
-    const call = communicator.standings.get(to)?.calls.get(sequence)
-    if (to === from || call === undefined || call.started) return []
+  const hasStarted = (rank: number): boolean => {
+    const standing = communicator.standings.get(rank)
+    // A small ring has dropped the record; the counter of started operations has not.
+    return standing?.calls.get(sequence)?.started ?? (standing?.started ?? -1) >= sequence
+  }
+  if (!hasStarted(from)) return []
+  return membersOf(communicator).flatMap((to): WaitEdge[] => {
+    if (to === from || !evidence.timed.has(to) || hasStarted(to)) return []
     return [{ from, to, communicator: communicator.name, sequence, why: 'not-started' }]
   })
 }

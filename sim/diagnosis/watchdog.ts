@@ -84,6 +84,7 @@ const desyncForm = /\[(\d+)\]finishedcollective#(\d+),butdidn'tjoincollective#(\
 
 /** Does a line look like the beginning of something that is read here? Cheap, for each line. */
 export const isWatchdog = (line: string): boolean =>
+  line.includes('[rank') ||
   line.includes('WorkNCCL') ||
   line.includes('ProcessGroupNCCL') ||
   line.includes('Watchdog caught') ||

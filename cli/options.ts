@@ -502,7 +502,7 @@ export const optionTable = {
   }),
   format: option<'mermaid' | 'xstate' | 'promela' | 'tla' | 'flight-recorder'>({
     flag: '--format <format>',
-    help: 'mermaid (the default), xstate, promela (SPIN), tla (TLC), flight-recorder (dumps)',
+    help: 'mermaid (default), xstate, promela (SPIN), tla (TLC), flight-recorder',
     group: 'Output',
     commands: ['export'],
     parse: choice(['mermaid', 'xstate', 'promela', 'tla', 'flight-recorder']),

@@ -48,7 +48,8 @@ export function storyOf({ evidence, diagnosis }: Told): string[] {
   }
   if (cycle.length > 0) {
     const links = cycle.slice(0, 6).map(({ from, to, communicator, sequence }) => {
-      return `rank ${from} waits for ${to} in ${communicator}${sequence > 0 ? `#${sequence}` : ' (a hop)'}`
+      const where = sequence > 0 ? `#${sequence}` : ' (a hop)'
+      return `rank ${from} waits for ${to} in ${communicator}${where}`
     })
     lines.push(`circle: ${links.join('; ')}`)
   }

@@ -257,7 +257,7 @@ function fromCycle(edges: readonly WaitEdge[], cycle: readonly WaitEdge[]): Culp
       communicator,
       kind: why === 'not-started' ? ('device' as const) : ('host' as const),
       confidence: tie ? sure.tie : sure.cycle,
-      why: `waits in ${numbered(sequence)} for rank ${to}, which waits back on another communicator`,
+      why: `waits in ${numbered(sequence)} for rank ${to}, which waits back elsewhere`,
     }))
 }
 

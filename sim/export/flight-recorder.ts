@@ -1,5 +1,5 @@
-// A run of the simulator as flight-recorder dumps of version 2.10, one a rank, so that PyTorch's own
-// analyzer can read them. Pickle of protocol 2 with the opcodes that torch::jit::Pickler uses.
+// A run of the simulator as flight-recorder dumps of version 2.10, one a rank, that PyTorch's own
+// analyzer can load. Pickle of protocol 2 with opcodes that torch::jit::Pickler uses.
 
 import type { RecordedRun, RecordedTransfer } from './transfers.ts'
 

@@ -64,7 +64,8 @@ describe('export', () => {
     ],
     [
       ['--variant', 'capped', '--format', 'svg'],
-      'PPC102 format must be one of mermaid, xstate, promela, tla, got svg (--format)\n',
+      'PPC102 format must be one of mermaid, xstate, promela, tla, flight-recorder,' +
+        ' got svg (--format)\n',
     ],
     [['capped', 'gated'], 'PPC107 one scenario is exported at a time, 2 are given\n'],
   ])('%s', (args, line) => {

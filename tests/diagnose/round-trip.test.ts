@@ -1,5 +1,5 @@
-// The law of the round trip: what the simulator wedges, exported as flight-recorder dumps of which a
-// part is lost, is diagnosed as what it truly was; and where it is not, the diagnosis is not sure.
+// The law of the round trip: what the simulator wedges, exported as dumps of which a part is lost,
+// is diagnosed as what it truly was; and where it is not, the diagnosis is not sure.
 
 import { describe, expect, test } from 'vitest'
 import { diagnose } from '../../sim/diagnosis/diagnose.ts'

@@ -1,5 +1,5 @@
-// Random wedges of the simulator with what truly went wrong in them, told from the run itself and not
-// by the rules that are under test.
+// Random wedges of the simulator with what truly went wrong in them, told from the run itself and
+// not by the rules that are under test.
 
 import type { Evidence } from '../../sim/diagnosis/evidence.ts'
 import { noEvidence } from '../../sim/diagnosis/evidence.ts'

@@ -50,7 +50,10 @@ export async function run(invocation: Invocation): Promise<Report> {
 async function scenarioOf(args: readonly string[], options: OptionValues): Promise<NamedScenario> {
   const { gpus, steps: _steps, ...rest } = options
   if (gpus === undefined) fail('PPC105', 'say on how many GPUs (--gpus 8)')
-  const named = await scenariosFrom(args, { ...rest, pp: gpus })
+  // What is known to hold is what one wants to see running first.
+  const variant = args.length === 0 ? (rest.variant ?? 'stabilized') : rest.variant
+  const chosen = { ...rest, ...(variant === undefined ? {} : { variant }), pp: gpus }
+  const named = await scenariosFrom(args, chosen)
   if (named.length !== 1) fail('PPC107', `a run is of one scenario, ${named.length} are given`)
   return named[0]
 }

@@ -26,7 +26,10 @@ describe('usage errors are one line on stderr and exit code 2', () => {
   test.each([
     [['doctro'], 'PPC103 unknown command "doctro" — did you mean doctor?'],
     [['--dbug', 'doctor'], 'PPC104 unknown option "--dbug" — did you mean --debug?'],
-    [['doctor', '--reporter', 'junit'], 'PPC106 unknown reporter "junit" (--reporter)'],
+    [
+      ['doctor', '--reporter', 'xunit'],
+      'PPC106 unknown reporter "xunit" (--reporter) — did you mean junit?',
+    ],
     [['doctor', 'now'], 'PPC105 too many arguments for doctor.'],
     [['doctor', '--reporter'], 'PPC105 option --reporter <name[=file]> argument missing'],
     [

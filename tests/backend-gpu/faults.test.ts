@@ -58,8 +58,8 @@ describe.skipIf(missing)(`faults on emulated GPUs${missing ? ` (${missing})` : '
   })
 
   test('the command: labelled as emulated, exit codes, where each rank stands', () => {
-    const emulated = ['run', '--gpus', '3', '--device', 'emulated', '--watchdog', '1s']
-    const wedge = ppcheck(...emulated, '--variant', 'capped')
+    const emulated = ['run', '--gpus', '3', '--device', 'emulated']
+    const wedge = ppcheck(...emulated, '--watchdog', '1s', '--variant', 'capped')
     expect(wedge.status).toBe(3)
     expect(wedge.stdout).toMatch(/^capped on 3 emulated GPUs: /m)
     expect(wedge.stdout).toMatch(/^rank 2: host .*main: draft of step \d+/m)

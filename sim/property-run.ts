@@ -63,6 +63,8 @@ export interface PropertyRun {
   readonly failure: PropertyFailure | undefined
   /** Choices that were made in all runs together. */
   readonly choices: number
+  /** Runs that differ in size or in any choice; what the reduction leaves may be few. */
+  readonly different: number
   readonly coverage: Coverage
 }
 
@@ -82,6 +84,8 @@ const deviationsMax = 24
 /** Branching states beyond this are not deviated at; runs rarely have more. */
 const atMax = 400
 const choicesMax = 4_000
+/** Different runs that are counted; a Set ends at four times as many. */
+const differentMax = 2 ** 22
 /** Runs in each smaller size, once something has failed. */
 const smallerRuns = 200
 /** Runs that fast-check makes in one go; each slice has a seed of its own. */
@@ -101,6 +105,8 @@ export class PropertyRunner {
     deviating: 0,
   }
   private choices = 0
+  /** Digests of all runs, in 53 bits: two that collide would be counted as one. */
+  private readonly different = new Set<number>()
   private slice = 0
   private done = 0
   private failure: PropertyFailure | undefined
@@ -129,8 +135,8 @@ export class PropertyRunner {
 
   /** What has come out so far. */
   result(): PropertyRun {
-    const { done, failure, choices } = this
-    return { runs: done, failure, choices, coverage: this.coverage() }
+    const { done, failure, choices, different } = this
+    return { runs: done, failure, choices, different: different.size, coverage: this.coverage() }
   }
 
   /** Runs all. */
@@ -242,6 +248,12 @@ export class PropertyRunner {
     let dispatched = 0
     let branching = 0
     let deviates = false
+    let [high, low] = [each.size + 1, ~each.size]
+    const remember = (index: number): number => {
+      high = mix(high, index)
+      low = mix(low ^ 0x5bd1e995, index)
+      return index
+    }
     const found = stepper.follow((_taken, total, events) => {
       this.choices++
       // The engine's own choice is the script's: which batch, and whether to go idle.
@@ -251,14 +263,15 @@ export class PropertyRunner {
         const key =
           eventKind(event) === kinds.dispatch ? `alternative ${eventArgument(event)}` : 'idle'
         dispatches.set(key, (dispatches.get(key) ?? 0) + 1)
-        return index
+        return remember(index)
       }
       if (total === 1) return 0
       const pick = wanted.get(branching++)
-      if (pick === undefined) return 0
+      if (pick === undefined) return remember(0)
       deviates = deviates || pick % total !== 0
-      return pick % total
+      return remember(pick % total)
     }, choicesMax)
+    if (this.different.size < differentMax) this.different.add((high % 2 ** 21) * 2 ** 32 + low)
     const { pp, steps } = this.sizes[each.size]
     const key = `pp ${pp}, ${steps} ${steps === 1 ? 'step' : 'steps'}`
     this.reached.sizes.set(key, (this.reached.sizes.get(key) ?? 0) + 1)

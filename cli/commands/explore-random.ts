@@ -212,13 +212,14 @@ function linesOf(sampled: Sampled, seed: number, options: OptionValues) {
 
 function dataOf(sampled: Sampled, seed: number, options: OptionValues) {
   const { named, run, confirmed, explanation } = sampled
-  const { failure, runs, choices, coverage } = run
+  const { failure, runs, choices, coverage, different } = run
   return {
     scenario: named.scenario.name,
     outcome: failure === undefined ? 'holds' : 'violated',
     scope: { kind: 'sampled', schedules: runs },
     excludedFailureProbability: failure === undefined ? excludedProbability(runs) : null,
     choices,
+    different,
     coverage,
     ...(failure === undefined
       ? {}
@@ -249,7 +250,7 @@ function textOf(
 ): string[] {
   const { named, run, sizes, confirmed, explanation } = sampled
   const { scenario } = named
-  const { failure, runs, coverage } = run
+  const { failure, runs, coverage, different } = run
   const asked = scenario.properties ?? propertyIds
   const { pp } = scenario.topology
   const steps = Math.max(...sizes.map((size) => size.steps))
@@ -259,8 +260,8 @@ function textOf(
     const percent = (100 * excludedProbability(runs)).toPrecision(2)
     lines.push(
       `${paint.green.bold('CLEAN')}    ${asked.join(' ')}`,
-      `scope    sampled: ${spaced(runs)} schedules; a failure in more than ${percent} % of ` +
-        'them is excluded with 95 % confidence',
+      `scope    sampled: ${spaced(runs)} schedules, ${spaced(different)} of them different; a ` +
+        `failure in more than ${percent} % is excluded with 95 % confidence`,
     )
   } else {
     for (const { property } of failure.found.findings) {

@@ -86,6 +86,14 @@ test('coverage tells what was never reached', () => {
   expect(Object.values(all.operations).every((reached) => reached > 0)).toBe(true)
 })
 
+test('runs that differ in nothing are counted once', () => {
+  const count = (id: string) =>
+    new PropertyRunner(sizesOf(id), { runs: 400, seed: 1, properties: ['P7'] }).run().different
+  // Nothing is left to choose on the last rung: one run for each of the six sizes.
+  expect(count('stabilized')).toBe(6)
+  expect(count('capped')).toBeGreaterThan(20)
+})
+
 test('what clean runs exclude: the rule of three', () => {
   for (const runs of [10, 1_000, 100_000]) {
     expect((1 - excludedProbability(runs)) ** runs).toBeCloseTo(0.05, 6)

@@ -6,8 +6,9 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { BulkFailure } from '../sim/bulk-run.ts'
 import { type Coverage, joined } from '../sim/coverage.ts'
-import { type ErrorCode, InternalError, PpcheckError } from '../spec/error.ts'
+import { InternalError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
+import { errorOf, type ThreadFailure } from './thread-failure.ts'
 
 export interface BulkToWorker {
   /** With the first range only. */
@@ -28,12 +29,7 @@ export type BulkFromWorker =
       readonly events: number
     }
   | { readonly kind: 'coverage'; readonly coverage: Coverage }
-  | {
-      readonly kind: 'failed'
-      readonly code: ErrorCode | undefined
-      readonly message: string
-      readonly hint: string | undefined
-    }
+  | ThreadFailure
 
 export interface BulkOptions {
   /** Runs of all shards together are numbered 0 to before `runs`. */
@@ -116,8 +112,7 @@ function feed(
       worker.postMessage({ scenario: first ? scenario : undefined, seed, range })
     worker.on('message', (message: BulkFromWorker) => {
       if (message.kind === 'failed') {
-        const { code, message: text, hint } = message
-        reject(code === undefined ? new InternalError(text) : new PpcheckError(code, text, hint))
+        reject(errorOf(message))
         return
       }
       if (message.kind === 'coverage') {

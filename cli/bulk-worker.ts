@@ -3,8 +3,9 @@
 
 import { parentPort } from 'node:worker_threads'
 import { BulkRun } from '../sim/bulk-run.ts'
-import { InternalError, PpcheckError } from '../spec/error.ts'
+import { InternalError } from '../spec/error.ts'
 import type { BulkFromWorker, BulkToWorker } from './bulk-pool.ts'
+import { failureOf } from './thread-failure.ts'
 
 /** The tables of the scenario that came last: filled by one range, used by the next. */
 let current: BulkRun | undefined
@@ -18,12 +19,7 @@ function run({ scenario, seed, range }: BulkToWorker): BulkFromWorker {
     const failure = current.run(range.from, range.end, range.stride)
     return { kind: 'done', failure, events: current.events - before }
   } catch (error) {
-    if (error instanceof PpcheckError) {
-      const { code, message, hint } = error
-      return { kind: 'failed', code, message, hint }
-    }
-    const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { kind: 'failed', code: undefined, message, hint: undefined }
+    return failureOf(error)
   }
 }
 

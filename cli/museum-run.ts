@@ -33,21 +33,14 @@ export async function runMuseum(
       scenario: exhibitScenario(exhibit),
     })),
   )
-  const elapsed = new Array<number>(exhibits.length).fill(0)
-  const verdicts = await checkAll(
+  const { verdicts, elapsedMs } = await checkAll(
     exhibits.map(({ scenario }) => ({ scenario, options: { statesMax }, explain: true })),
-    {
-      ...pool,
-      onDone: (job, elapsedMs) => {
-        elapsed[job] = elapsedMs
-        pool.onDone?.(job, elapsedMs)
-      },
-    },
+    pool,
   )
   return exhibits.map((shown, index) => ({
     ...shown,
     verdict: verdicts[index],
-    elapsedMs: elapsed[index],
+    elapsedMs: elapsedMs[index],
     asExpected: isExpected(shown.exhibit, verdicts[index]),
   }))
 }

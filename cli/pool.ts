@@ -5,8 +5,9 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { Explanation } from '../sim/explain.ts'
 import type { CheckOptions, CheckProgress, Counterexample, Verdict } from '../sim/search/check.ts'
-import { type ErrorCode, InternalError, PpcheckError } from '../spec/error.ts'
+import { InternalError, PpcheckError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
+import { errorOf, type ThreadFailure } from './thread-failure.ts'
 
 /** Options of a search that can be sent to a worker: no functions, no checkpoint in memory. */
 export type PlainCheckOptions = Omit<CheckOptions, 'onProgress' | 'checkpoint' | 'resume'>
@@ -57,13 +58,7 @@ export type FromWorker =
       readonly verdict: ExplainedVerdict
       readonly elapsedMs: number
     }
-  | {
-      readonly kind: 'failed'
-      readonly job: number
-      readonly code: ErrorCode | undefined
-      readonly message: string
-      readonly hint: string | undefined
-    }
+  | (ThreadFailure & { readonly job: number })
 
 export interface PoolOptions {
   readonly workers: number | 'auto'
@@ -72,19 +67,23 @@ export interface PoolOptions {
   /** Stops all searches after this time, in milliseconds. */
   readonly timeLimitMs?: number
   readonly onProgress?: (job: number, progress: CheckProgress, elapsedMs: number) => void
-  readonly onDone?: (job: number, elapsedMs: number) => void
+  /** Told of every search that ends, with the number of those that have. */
+  readonly onDone?: (finished: number) => void
+}
+
+/** Verdicts in the order of the jobs, and how long each took. */
+export interface Checked {
+  readonly verdicts: readonly ExplainedVerdict[]
+  readonly elapsedMs: readonly number[]
 }
 
 const noFiles: CheckpointFiles = { everyMs: Number.POSITIVE_INFINITY }
 
 /**
- * Checks all jobs.
+ * Checks all jobs, on as many threads as are wanted.
  * @throws PpcheckError whatever the first failing job (in job order) was refused for.
  */
-export async function checkAll(
-  jobs: readonly Job[],
-  options: PoolOptions,
-): Promise<ExplainedVerdict[]> {
+export async function checkAll(jobs: readonly Job[], options: PoolOptions): Promise<Checked> {
   const wanted = options.workers === 'auto' ? availableParallelism() : options.workers
   const first = early
   early = undefined
@@ -102,6 +101,7 @@ export async function checkAll(
     return worker
   }
   let next = 0
+  let finished = 0
   try {
     first?.worker.ref()
     const runners = Array.from({ length: Math.max(1, Math.min(wanted, jobs.length)) }, (_, index) =>
@@ -120,7 +120,7 @@ export async function checkAll(
             return
           }
           results[message.job] = message
-          options.onDone?.(message.job, message.kind === 'done' ? message.elapsedMs : 0)
+          options.onDone?.(++finished)
         },
       ),
     )
@@ -131,14 +131,17 @@ export async function checkAll(
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', stop)
   }
-  return results.map(verdictOf)
+  const done = results.map(doneOf)
+  return {
+    verdicts: done.map(({ verdict }) => verdict),
+    elapsedMs: done.map(({ elapsedMs }) => elapsedMs),
+  }
 }
 
-function verdictOf(result: FromWorker): ExplainedVerdict {
-  if (result.kind === 'done') return result.verdict
+function doneOf(result: FromWorker): FromWorker & { readonly kind: 'done' } {
+  if (result.kind === 'failed') throw errorOf(result)
   if (result.kind === 'progress') throw new InternalError('a search ended without a result')
-  if (result.code === undefined) throw new InternalError(result.message)
-  throw new PpcheckError(result.code, result.message, result.hint)
+  return result
 }
 
 /** A thread that loads while the main thread still reads the scenarios. */

@@ -355,3 +355,7 @@ function wordsOf(options: OptionValues): string[] {
 /** A word as a shell reads it back. */
 export const quoted = (word: string): string =>
   /^[\w./:=@,+#-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+/** The line that replays a schedule of the scenario that these words name. */
+export const replayLine = (words: readonly string[], schedule: string): string =>
+  ['npx ppcheck replay', quoted(schedule), ...words].join(' ')

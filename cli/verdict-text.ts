@@ -56,17 +56,20 @@ export const spaced = (count: number): string => String(count).replace(/\B(?=(\d
 const propertyText = (id: PropertyId): string =>
   `${id} ${properties[id].name}: ${properties[id].says}`
 
+/** What is broken, with what the properties say. */
+export const violatedLines = (paint: ChalkInstance, broken: readonly PropertyId[]): string[] =>
+  broken.flatMap((id) => {
+    const [first, ...rest] = wrapped(`VIOLATED ${propertyText(id)}`)
+    return [first.replace('VIOLATED', paint.red.bold('VIOLATED')), ...rest]
+  })
+
 /** Was everything in the scope looked at, also after a violation (`--continue`)? */
 const isComplete = ({ kind }: Scope): boolean => kind === 'exhaustive' || kind === 'steps'
 
 /** The head of a verdict: outcome and scope. */
 export function verdictHead(paint: ChalkInstance, verdict: Verdict): string[] {
-  const lines: string[] = []
   const broken = new Set(verdict.counterexamples.map(({ property }) => property))
-  for (const id of broken) {
-    const [first, ...rest] = wrapped(`VIOLATED ${propertyText(id)}`, tableWidth)
-    lines.push(first.replace('VIOLATED', paint.red.bold('VIOLATED')), ...rest)
-  }
+  const lines = violatedLines(paint, [...broken])
   if (verdict.outcome === 'holds') {
     lines.push(`${paint.green.bold('HOLDS')}    ${verdict.properties.join(' ')}`)
   }
@@ -95,7 +98,7 @@ export function counterexampleText(
   explanation: Explanation,
   replayLine: string,
 ): string[] {
-  const { story, cycle, loop, table, standing, hazard } = explanation
+  const { story, cycle, loop } = explanation
   const { property: broken, choices, shortest } = counterexample
   const known = shortest ? ', the fewest that lead here' : ', not known to be the fewest'
   const count = choices.length === 1 ? '1 choice' : `${choices.length} choices`
@@ -104,35 +107,49 @@ export function counterexampleText(
   for (const { property, text } of counterexample.findings) {
     // The story of a violation that is no wedge is the finding itself.
     if (story.toLowerCase().startsWith(text.toLowerCase())) continue
-    lines.push(...wrapped(`${property}: ${text}`, tableWidth))
+    lines.push(...wrapped(`${property}: ${text}`))
   }
   if (cycle.length > 0) {
     lines.push('', paint.bold('Wait-for cycle'))
     cycle.forEach(({ who, why }, index) => {
-      lines.push(...wrapped(`${index + 1}. ${who} ${why}`, tableWidth))
+      lines.push(...wrapped(`${index + 1}. ${who} ${why}`))
     })
   }
   if (loop.length > 0) {
     lines.push('', paint.bold('For ever, after the run below (stem and loop of the lasso)'))
     loop.forEach((text, index) => {
-      lines.push(...wrapped(`${index + 1}. ${text}, and misses`, tableWidth))
+      lines.push(...wrapped(`${index + 1}. ${text}, and misses`))
     })
   }
-  lines.push('', paint.bold('Ranks over time'), ...tableText(paint, table))
-  lines.push('', paint.bold('Where each rank stands'))
-  standing.forEach((text, rank) => {
-    lines.push(...wrapped(`rank ${rank}: ${text}`, tableWidth))
-  })
-  lines.push('', paint.bold('Replay'), replayLine)
-  if (hazard !== undefined) {
-    lines.push(
-      '',
-      paint.bold(`Hazard ${hazard.id} ${hazard.name}`),
-      ...wrapped(`${hazard.because}. Fix: ${hazard.fix}.`, tableWidth),
-    )
-  }
-  return lines
+  lines.push('', paint.bold('Ranks over time'))
+  return [...lines, ...endText(paint, explanation, replayLine)]
 }
+
+/** How a run ended: the table, where each rank stands, how to replay it, and the hazard. */
+export const endText = (
+  paint: ChalkInstance,
+  { table, standing, hazard }: Explanation,
+  replayLine: string,
+): string[] => [
+  ...tableText(paint, table),
+  '',
+  paint.bold('Where each rank stands'),
+  ...standingText(standing),
+  '',
+  paint.bold('Replay'),
+  replayLine,
+  ...(hazard === undefined
+    ? []
+    : [
+        '',
+        paint.bold(`Hazard ${hazard.id} ${hazard.name}`),
+        ...wrapped(`${hazard.because}. Fix: ${hazard.fix}.`),
+      ]),
+]
+
+/** Where each rank stands, in order. */
+export const standingText = (standing: readonly string[]): string[] =>
+  standing.flatMap((text, rank) => wrapped(`rank ${rank}: ${text}`))
 
 /** Text broken at blanks; continuation lines are indented. */
 export function wrapped(text: string, width = tableWidth): string[] {

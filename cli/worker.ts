@@ -3,15 +3,14 @@
 
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { explain } from '../sim/explain.ts'
-import { replay } from '../sim/replay.ts'
-import { decodeSchedule } from '../sim/schedule.ts'
+import { explainSchedule } from '../sim/explain.ts'
 import { type CheckOptions, check, checkpointIdentity, type Verdict } from '../sim/search/check.ts'
 import { type Checkpoint, decodeCheckpoint, encodeCheckpoint } from '../sim/search/checkpoint.ts'
 import { InternalError, PpcheckError } from '../spec/error.ts'
 import type { Scenario } from '../spec/scenario.ts'
 import { writeFileAtomically } from './atomic-file.ts'
 import type { CheckpointFiles, ExplainedVerdict, FromWorker, ToWorker } from './pool.ts'
+import { failureOf } from './thread-failure.ts'
 
 const progressIntervalMs = 100
 const stop = new Int32Array(workerData as SharedArrayBuffer)
@@ -53,21 +52,16 @@ function run({ job, scenario, options: plain, files, explain: isWanted }: ToWork
       elapsedMs,
     }
   } catch (error) {
-    if (error instanceof PpcheckError) {
-      const { code, message, hint } = error
-      return { kind: 'failed', job, code, message, hint }
-    }
-    const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { kind: 'failed', job, code: undefined, message, hint: undefined }
+    return { ...failureOf(error), job }
   }
 }
 
 const explained = (scenario: Scenario, verdict: Verdict): ExplainedVerdict => ({
   ...verdict,
-  counterexamples: verdict.counterexamples.map((counterexample) => {
-    const trace = replay(scenario, decodeSchedule(scenario, counterexample.schedule))
-    return { ...counterexample, explanation: explain(trace) }
-  }),
+  counterexamples: verdict.counterexamples.map((counterexample) => ({
+    ...counterexample,
+    explanation: explainSchedule(scenario, counterexample.schedule),
+  })),
 })
 
 /** A stopped search leaves a checkpoint too, so that nothing is lost by Ctrl-C. */

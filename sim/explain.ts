@@ -1,9 +1,11 @@
 // Turns the end of a run into what an engineer needs: a story in words, the wait-for cycle, a table
 // of ranks over time whose last column is the wedge, and the hazard of the field report that it is.
 
+import type { Scenario } from '../spec/scenario.ts'
 import type { Finding } from './rank-model.ts'
 import { entryAgo, entryOp, entryStarted } from './rank-model.ts'
-import type { Trace, TraceEvent } from './replay.ts'
+import { replay, type Trace, type TraceEvent } from './replay.ts'
+import { decodeSchedule } from './schedule.ts'
 import type { Waiter } from './waits.ts'
 import { waitersOf, waitForCycle } from './waits.ts'
 
@@ -40,6 +42,13 @@ export interface Explanation {
   }
   readonly hazard: Hazard | undefined
 }
+
+/**
+ * Explains the run of a schedule.
+ * @throws PpcheckError PPC301, PPC302 or PPC304 if it is none of this scenario.
+ */
+export const explainSchedule = (scenario: Scenario, schedule: string): Explanation =>
+  explain(replay(scenario, decodeSchedule(scenario, schedule)))
 
 /** Explains a trace. Pure: equal traces, equal words. */
 export function explain(trace: Trace, columnsMax = 8): Explanation {

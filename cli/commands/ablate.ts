@@ -20,6 +20,7 @@ import { flagName, type OptionValues, optionTable } from '../options.ts'
 import { checkAll, type ExplainedVerdict } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
 import { loadFile } from '../scenario-source.ts'
+import { poolOptions, searchOptions } from '../search-options.ts'
 import { spaced, wrapped } from '../verdict-text.ts'
 
 const statesMaxDefault = 2_000_000
@@ -29,26 +30,16 @@ export async function run(invocation: Invocation): Promise<Report> {
   const ablation = args.length > 0 ? await fromFile(args[0], options) : fromReport(options)
   const scenarios = scenariosOf(ablation)
   const signal = invocation.interruptSignal()
-  let finished = 0
-  const verdicts = await checkAll(
+  const { verdicts } = await checkAll(
     scenarios.map((scenario) => ({
       scenario,
-      options: {
-        reduction: options.reduction,
-        statesMax: options.maxStates ?? statesMaxDefault,
-        ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
-        ...(options.seed === undefined ? {} : { seed: Number(options.seed & 0xffffffffn) }),
-      },
+      options: searchOptions(options, statesMaxDefault),
       explain: true,
     })),
     {
-      workers: options.workers ?? 'auto',
-      signal,
-      ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-      onDone: () => {
-        finished++
-        progress.update(() => `ablate: ${finished} of ${scenarios.length} subsets checked`)
-      },
+      ...poolOptions(options, signal),
+      onDone: (finished) =>
+        progress.update(() => `ablate: ${finished} of ${scenarios.length} subsets checked`),
     },
   )
   const outcomes = verdicts.map(({ outcome }) => outcome)

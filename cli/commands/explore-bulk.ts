@@ -3,19 +3,25 @@
 
 import type { ChalkInstance } from 'chalk'
 import { type Coverage, missed } from '../../sim/coverage.ts'
-import { type Explanation, explain } from '../../sim/explain.ts'
+import { type Explanation, explainSchedule } from '../../sim/explain.ts'
 import { excludedProbability } from '../../sim/property-run.ts'
-import { replay } from '../../sim/replay.ts'
 import { decodeSchedule } from '../../sim/schedule.ts'
 import { fail } from '../../spec/error.ts'
-import { properties, propertyIds } from '../../spec/properties.ts'
+import { propertyIds } from '../../spec/properties.ts'
 import { type BulkResult, runBulk } from '../bulk-pool.ts'
 import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { flagName, type OptionValues, optionTable } from '../options.ts'
 import type { Report } from '../reporters/report.ts'
-import { type NamedScenario, quoted, scenariosFrom } from '../scenario-source.ts'
-import { counterexampleText, exitCodeOfBroken, spaced, wrapped } from '../verdict-text.ts'
+import { type NamedScenario, replayLine, scenariosFrom } from '../scenario-source.ts'
+import { seedOf } from '../search-options.ts'
+import {
+  counterexampleText,
+  exitCodeOfBroken,
+  spaced,
+  violatedLines,
+  wrapped,
+} from '../verdict-text.ts'
 
 const runsDefault = 100_000
 const stepsDefault = 6
@@ -34,7 +40,7 @@ export async function runInBulk(invocation: Invocation): Promise<Report> {
   }
   const bounded = { ...options, steps: options.steps ?? stepsDefault }
   const all = await scenariosFrom(args, bounded)
-  const seed = Number((options.seed ?? 1n) & 0xffffffffn)
+  const seed = seedOf(options)
   const signal = invocation.interruptSignal()
   const sampled: Sampled[] = []
   for (const named of all) {
@@ -93,7 +99,7 @@ function explanationOf(
   { failure }: BulkResult,
 ): Explanation | undefined {
   if (failure === undefined) return undefined
-  return explain(replay(scenario, decodeSchedule(scenario, failure.schedule)))
+  return explainSchedule(scenario, failure.schedule)
 }
 
 /** What was reached, kind by kind, and above all what never was. */
@@ -120,9 +126,6 @@ function coverageText(coverage: Coverage | undefined): string[] {
   return lines
 }
 
-const replayLine = ({ words }: NamedScenario, schedule: string): string =>
-  ['npx ppcheck replay', quoted(schedule), ...words].join(' ')
-
 function dataOf({ named, result, explanation }: Sampled) {
   const { failure, runs, events } = result
   return {
@@ -136,7 +139,13 @@ function dataOf({ named, result, explanation }: Sampled) {
       : { reached: result.coverage.reached, never: missed(result.coverage) }),
     ...(failure === undefined
       ? {}
-      : { failure: { ...failure, ...explanation, replay: replayLine(named, failure.schedule) } }),
+      : {
+          failure: {
+            ...failure,
+            ...explanation,
+            replay: replayLine(named.words, failure.schedule),
+          },
+        }),
   }
 }
 
@@ -165,16 +174,13 @@ function textOf(
       ...coverageText(result.coverage),
     ]
   }
-  for (const { property } of failure.findings) {
-    const { name, says } = properties[property]
-    const [first, ...rest] = wrapped(`VIOLATED ${property} ${name}: ${says}`)
-    lines.push(first.replace('VIOLATED', paint.red.bold('VIOLATED')), ...rest)
-  }
+  const broken = failure.findings.map(({ property }) => property)
+  lines.push(...violatedLines(paint, broken))
   lines.push(`scope    sampled: refuted by schedule ${spaced(runs)} (run ${failure.index})`)
   const { choices } = decodeSchedule(scenario, failure.schedule)
   const { findings } = failure
   const told = { property: findings[0].property, findings, choices, shortest: false }
   const shorter = ['npx ppcheck explore', ...words, '--mode random  # shrinks it'].join(' ')
-  const both = `${replayLine(named, failure.schedule)}\n${shorter}`
+  const both = `${replayLine(named.words, failure.schedule)}\n${shorter}`
   return [...lines, ...counterexampleText(paint, told, explanation, both)]
 }

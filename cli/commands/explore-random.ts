@@ -3,7 +3,7 @@
 // other violation. `--mode both` adds the exhaustive search of the scenario itself.
 
 import type { ChalkInstance } from 'chalk'
-import { type Explanation, explain } from '../../sim/explain.ts'
+import { type Explanation, explainSchedule } from '../../sim/explain.ts'
 import {
   excludedProbability,
   type PropertyFailure,
@@ -12,21 +12,21 @@ import {
   type PropertyRunOptions,
   type Size,
 } from '../../sim/property-run.ts'
-import { replay } from '../../sim/replay.ts'
-import { decodeSchedule } from '../../sim/schedule.ts'
 import { check, type Verdict } from '../../sim/search/check.ts'
 import { fail, PpcheckError } from '../../spec/error.ts'
-import { properties, propertyIds } from '../../spec/properties.ts'
+import { propertyIds } from '../../spec/properties.ts'
 import type { Invocation } from '../command.ts'
 import { type ExitCode, exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
 import type { Report } from '../reporters/report.ts'
-import { type NamedScenario, quoted, scenariosFrom } from '../scenario-source.ts'
+import { type NamedScenario, replayLine, scenariosFrom } from '../scenario-source.ts'
+import { seedOf } from '../search-options.ts'
 import {
   counterexampleText,
   exitCodeOfBroken,
   scopeText,
   spaced,
+  violatedLines,
   wrapped,
 } from '../verdict-text.ts'
 
@@ -54,7 +54,7 @@ export async function runRandom(
   refuseWhatIsNotRandom(options)
   const named = await scenariosFrom(args, options)
   const signal = invocation.interruptSignal()
-  const seed = Number((options.seed ?? 1n) & 0xffffffffn)
+  const seed = seedOf(options)
   const sampled: Sampled[] = []
   for (const [index, each] of named.entries()) {
     const sizes = await sizesOf(args, options, each, index)
@@ -73,11 +73,7 @@ export async function runRandom(
     progress.note(`${each.scenario.name}: ${(elapsedMs / 1000).toFixed(2)} s, ${rate} schedules/s`)
     const { failure } = run
     const explanation =
-      failure === undefined
-        ? undefined
-        : explain(
-            replay(failure.size.scenario, decodeSchedule(failure.size.scenario, failure.schedule)),
-          )
+      failure === undefined ? undefined : explainSchedule(failure.size.scenario, failure.schedule)
     const confirmed = failure === undefined ? undefined : confirm(failure)
     sampled.push({ named: each, sizes, run, confirmed, explanation, elapsedMs })
     if (signal.aborted) break
@@ -198,7 +194,7 @@ const wordsOf = ({ sizes, run }: Sampled): readonly string[] => {
 function linesOf(sampled: Sampled, seed: number, options: OptionValues) {
   const { failure } = sampled.run
   if (failure === undefined) return undefined
-  const replayed = ['npx ppcheck replay', quoted(failure.schedule), ...wordsOf(sampled)].join(' ')
+  const replayed = replayLine(wordsOf(sampled), failure.schedule)
   const again = [
     'npx ppcheck explore',
     ...sampled.named.words,
@@ -264,13 +260,9 @@ function textOf(
         `failure in more than ${percent} % is excluded with 95 % confidence`,
     )
   } else {
-    for (const { property } of failure.found.findings) {
-      const [first, ...rest] = wrapped(
-        `VIOLATED ${property} ${properties[property].name}: ${properties[property].says}`,
-      )
-      lines.push(first.replace('VIOLATED', paint.red.bold('VIOLATED')), ...rest)
-    }
+    const broken = failure.found.findings.map(({ property }) => property)
     lines.push(
+      ...violatedLines(paint, broken),
       `scope    sampled: refuted by schedule ${spaced(runs)}, then shrunken ` +
         `${failure.shrinks} times`,
       `smallest ${failureText(failure)}`,

@@ -5,7 +5,7 @@ import type { ChalkInstance } from 'chalk'
 import type { Explanation } from '../../sim/explain.ts'
 import { replay } from '../../sim/replay.ts'
 import { decodeSchedule } from '../../sim/schedule.ts'
-import type { CheckProgress, Counterexample, Verdict } from '../../sim/search/check.ts'
+import type { CheckProgress, Verdict } from '../../sim/search/check.ts'
 import { assert, fail } from '../../spec/error.ts'
 import type { Scenario } from '../../spec/scenario.ts'
 import { checkTarget, writeFileAtomically } from '../atomic-file.ts'
@@ -17,10 +17,10 @@ import {
   checkAll,
   type ExplainedCounterexample,
   type ExplainedVerdict,
-  type PlainCheckOptions,
 } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
-import { type NamedScenario, quoted, scenariosFrom } from '../scenario-source.ts'
+import { type NamedScenario, replayLine, scenariosFrom } from '../scenario-source.ts'
+import { poolOptions, searchOptions, seedOf } from '../search-options.ts'
 import { traceText } from '../trace-file.ts'
 import { counterexampleText, exitCodeOf, spaced, verdictHead } from '../verdict-text.ts'
 
@@ -53,25 +53,21 @@ async function runExhaustive(invocation: Invocation): Promise<Report> {
   const files = checkpointFiles(options, named.length)
   if (options.save !== undefined) checkTarget(options.save, '--save')
   const signal = invocation.interruptSignal()
-  const elapsed = new Map<number, number>()
-  const verdicts = await checkAll(
+  const { verdicts, elapsedMs } = await checkAll(
     named.map(({ scenario }) => ({
       scenario,
-      options: checkOptions(options),
+      options: searchOptions(options),
       files,
       explain: true,
     })),
     {
-      workers: options.workers ?? 'auto',
-      signal,
-      ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-      onProgress: (job, state, elapsedMs) =>
-        progress.update(() => progressText(named[job].scenario.name, state, elapsedMs)),
-      onDone: (job, elapsedMs) => elapsed.set(job, elapsedMs),
+      ...poolOptions(options, signal),
+      onProgress: (job, state, since) =>
+        progress.update(() => progressText(named[job].scenario.name, state, since)),
     },
   )
   named.forEach(({ scenario }, job) => {
-    progress.note(`${scenario.name}: ${((elapsed.get(job) ?? 0) / 1000).toFixed(2)} s`)
+    progress.note(`${scenario.name}: ${(elapsedMs[job] / 1000).toFixed(2)} s`)
   })
   const interrupted = signal.aborted
   const saved = options.save !== undefined && saveFirst(options.save, named, verdicts, options)
@@ -96,19 +92,6 @@ interface Result {
   readonly interrupted: boolean
   /** Was there a violation to save, and was it asked for? */
   readonly saved: boolean
-}
-
-const seedOf = (options: OptionValues): number => Number((options.seed ?? 1n) & 0xffffffffn)
-
-function checkOptions(options: OptionValues): PlainCheckOptions {
-  const { maxStates, memory } = options
-  return {
-    reduction: options.reduction,
-    seed: seedOf(options),
-    ...(options.continue ? { continue: true } : {}),
-    ...(maxStates === undefined ? {} : { statesMax: maxStates }),
-    ...(memory === undefined ? {} : { memoryBytes: memory }),
-  }
 }
 
 function checkpointFiles(options: OptionValues, count: number): CheckpointFiles {
@@ -155,9 +138,6 @@ function explanationOf({ explanation }: ExplainedCounterexample): Explanation {
   return explanation
 }
 
-const replayLine = ({ words }: NamedScenario, { schedule }: Counterexample): string =>
-  ['npx ppcheck replay', quoted(schedule), ...words].join(' ')
-
 function verdictData(named: NamedScenario, verdict: ExplainedVerdict) {
   const { counterexamples, bytes: _bytes, ...rest } = verdict
   return {
@@ -166,7 +146,7 @@ function verdictData(named: NamedScenario, verdict: ExplainedVerdict) {
     counterexamples: counterexamples.map(({ explanation: _, ...counterexample }, index) => ({
       ...counterexample,
       ...explanationOf(counterexamples[index]),
-      replay: replayLine(named, counterexample),
+      replay: replayLine(named.words, counterexample.schedule),
     })),
   }
 }
@@ -207,7 +187,7 @@ function reportText(paint: ChalkInstance, result: Result): string {
     )
     for (const counterexample of verdict.counterexamples) {
       const explanation = explanationOf(counterexample)
-      const line = replayLine(named[index], counterexample)
+      const line = replayLine(named[index].words, counterexample.schedule)
       lines.push(...counterexampleText(paint, counterexample, explanation, line))
     }
   })

@@ -20,8 +20,9 @@ import type { OptionValues } from '../options.ts'
 import { checkAll, type ExplainedVerdict } from '../pool.ts'
 import { checksMarkdown } from '../reporters/checks-markdown.ts'
 import type { CheckResult, Report } from '../reporters/report.ts'
-import { type NamedScenario, quoted, scenariosFrom } from '../scenario-source.ts'
-import { scopeText, spaced, wrapped } from '../verdict-text.ts'
+import { type NamedScenario, replayLine, scenariosFrom } from '../scenario-source.ts'
+import { poolOptions } from '../search-options.ts'
+import { scopeText, spaced, standingText, wrapped } from '../verdict-text.ts'
 
 const statesMaxDefault = 2_000_000
 
@@ -49,34 +50,25 @@ export async function run(invocation: Invocation): Promise<Report> {
   const expectations = readExpectations(path)
   const items = await itemsOf(config.scenarios, options)
   const signal = invocation.interruptSignal()
-  const elapsed = new Array<number>(items.length).fill(0)
-  let finished = 0
-  const verdicts = await checkAll(
+  const { verdicts, elapsedMs } = await checkAll(
     items.map(({ entry, named }) => ({
       scenario: named.scenario,
       options: { statesMax: entry.maxStates ?? statesMaxDefault },
       explain: true,
     })),
     {
-      workers: options.workers ?? 'auto',
-      signal,
-      ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-      onDone: (job, milliseconds) => {
-        elapsed[job] = milliseconds
-        finished++
-        progress.update(() => `gate: ${finished} of ${items.length} scenarios checked`)
-      },
+      ...poolOptions(options, signal),
+      onDone: (finished) =>
+        progress.update(() => `gate: ${finished} of ${items.length} scenarios checked`),
     },
   )
-  const isPartial = verdicts.some(
-    ({ scope }) => scope.kind === 'bounded' && scope.reason === 'stopped',
-  )
+  const isPartial = verdicts.some(isStopped)
   const judged = items.map((item, index): Judged => {
     const verdict = verdicts[index]
     const actual = expectedOf(verdict)
     const expected = expectations.get(item.name)
     const wrong = wrongOf(item.entry, verdict, actual, expected, options.update === true)
-    return { item, verdict, actual, expected, wrong, milliseconds: elapsed[index] }
+    return { item, verdict, actual, expected, wrong, milliseconds: elapsedMs[index] }
   })
   const names = new Set(items.map(({ name }) => name))
   const stale = [...expectations.keys()].filter((name) => !names.has(name))
@@ -194,8 +186,8 @@ function detailsOf({ item, verdict }: Judged): string[] {
   const { story, standing, hazard } = first.explanation
   return [
     ...wrapped(story),
-    ...standing.flatMap((text, rank) => wrapped(`rank ${rank}: ${text}`)),
-    ['npx ppcheck replay', quoted(first.schedule), ...item.named.words].join(' '),
+    ...standingText(standing),
+    replayLine(item.named.words, first.schedule),
     ...(hazard === undefined ? [] : [`${hazard.id} ${hazard.name}. Fix: ${hazard.fix}.`]),
   ]
 }

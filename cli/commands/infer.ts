@@ -23,6 +23,7 @@ import type { Invocation } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkAll } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
+import { poolOptions } from '../search-options.ts'
 import { wrapped } from '../verdict-text.ts'
 
 const observationsSchema = z
@@ -56,23 +57,18 @@ export async function run(invocation: Invocation): Promise<Report> {
   })
   const signal = invocation.interruptSignal()
   const ask = async (configurations: readonly Configuration[], among: readonly Assumption[]) => {
-    let finished = 0
     const scenarios = among.flatMap((assumption) =>
       configurations.map((configuration) => scenarioUnder(configuration, assumption)),
     )
-    const verdicts = await checkAll(
+    const { verdicts } = await checkAll(
       scenarios.map((scenario) => ({
         scenario,
         options: { statesMax: options.maxStates ?? statesMax },
       })),
       {
-        workers: options.workers ?? 'auto',
-        signal,
-        ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-        onDone: () => {
-          finished++
-          progress.update(() => `infer: ${finished} of ${scenarios.length} searches done`)
-        },
+        ...poolOptions(options, signal),
+        onDone: (finished) =>
+          progress.update(() => `infer: ${finished} of ${scenarios.length} searches done`),
       },
     )
     const width = configurations.length

@@ -11,9 +11,7 @@ import {
   overridesOf,
   predicted,
 } from '../../sim/assumptions.ts'
-import { explain } from '../../sim/explain.ts'
-import { replay } from '../../sim/replay.ts'
-import { decodeSchedule } from '../../sim/schedule.ts'
+import { explainSchedule } from '../../sim/explain.ts'
 import type { Verdict } from '../../sim/search/check.ts'
 import { fail } from '../../spec/error.ts'
 import type { PropertyId } from '../../spec/properties.ts'
@@ -26,6 +24,7 @@ import type { OptionValues } from '../options.ts'
 import { checkAll } from '../pool.ts'
 import type { Report } from '../reporters/report.ts'
 import { checkSteps } from '../scenario-source.ts'
+import { poolOptions, searchOptions } from '../search-options.ts'
 import { scopeText, wrapped } from '../verdict-text.ts'
 
 /** What decides a rung. P11 is told apart: an int32 header raises, it does not freeze. */
@@ -53,25 +52,13 @@ export async function run(invocation: Invocation): Promise<Report> {
   )
   const jobs = [...cells.map(({ scenario }) => scenario), ...headerCells].map((scenario) => ({
     scenario,
-    options: {
-      reduction: options.reduction,
-      statesMax: options.maxStates ?? statesMaxDefault,
-      ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
-      ...(options.seed === undefined ? {} : { seed: Number(options.seed & 0xffffffffn) }),
-    },
+    options: searchOptions(options, statesMaxDefault),
   }))
-  let finished = 0
-  const elapsed = new Array<number>(jobs.length).fill(0)
   const signal = invocation.interruptSignal()
-  const verdicts = await checkAll(jobs, {
-    workers: options.workers ?? 'auto',
-    signal,
-    ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-    onDone: (job, milliseconds) => {
-      elapsed[job] = milliseconds
-      finished++
-      progress.update(() => `ladder: ${finished} of ${jobs.length} searches done`)
-    },
+  const { verdicts, elapsedMs } = await checkAll(jobs, {
+    ...poolOptions(options, signal),
+    onDone: (finished) =>
+      progress.update(() => `ladder: ${finished} of ${jobs.length} searches done`),
   })
   const consistency = grid.map((assumption, index) => {
     const row = verdicts.slice(index * rungs.length, (index + 1) * rungs.length)
@@ -86,7 +73,7 @@ export async function run(invocation: Invocation): Promise<Report> {
       window: cells[at + rung].scenario.topology.window,
       observed: observed[rung],
       verdict,
-      elapsedMs: elapsed[at + rung],
+      elapsedMs: elapsedMs[at + rung],
       remains: remaining(cells[at + rung].scenario, verdict),
     }
   })
@@ -211,8 +198,7 @@ function cellsOf(assumption: Assumption, pp: number, options: OptionValues): Cel
 function remaining(scenario: Scenario, verdict: Verdict): string {
   const [counterexample] = verdict.counterexamples
   if (counterexample === undefined) return verdict.outcome === 'inconclusive' ? '?' : '–'
-  const trace = replay(scenario, decodeSchedule(scenario, counterexample.schedule))
-  const { hazard } = explain(trace)
+  const { hazard } = explainSchedule(scenario, counterexample.schedule)
   return hazard === undefined ? 'not one of H1..H5' : `${hazard.id} ${hazard.name}`
 }
 

@@ -12,6 +12,7 @@ import { museumPage } from '../museum-page.ts'
 import { runMuseum, type Shown } from '../museum-run.ts'
 import type { OptionValues } from '../options.ts'
 import type { Report } from '../reporters/report.ts'
+import { poolOptions } from '../search-options.ts'
 import { failUnknown } from '../suggest.ts'
 import { counterexampleText, scopeText, wrapped } from '../verdict-text.ts'
 
@@ -20,16 +21,10 @@ export async function run(invocation: Invocation): Promise<Report> {
   const cases = chosen(args, options)
   if (options.page !== undefined) checkTarget(options.page, '--page')
   const signal = invocation.interruptSignal()
-  let finished = 0
   const total = cases.reduce((sum, { exhibits }) => sum + exhibits.length, 0)
   const shown = await runMuseum(cases, {
-    workers: options.workers ?? 'auto',
-    signal,
-    ...(options.timeLimitMs === undefined ? {} : { timeLimitMs: options.timeLimitMs }),
-    onDone: () => {
-      finished++
-      progress.update(() => `museum: ${finished} of ${total} searches done`)
-    },
+    ...poolOptions(options, signal),
+    onDone: (finished) => progress.update(() => `museum: ${finished} of ${total} searches done`),
   })
   if (options.page !== undefined && !signal.aborted) {
     writeFileAtomically(options.page, museumPage(shown))

@@ -17,6 +17,7 @@ import { type ExitCode, exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
 import type { Report } from '../reporters/report.ts'
 import { type NamedScenario, scenariosFrom } from '../scenario-source.ts'
+import { seedOf } from '../search-options.ts'
 import { spaced } from '../verdict-text.ts'
 
 const defaults = {
@@ -73,7 +74,7 @@ function liveOptions(scenario: Scenario, options: OptionValues): LiveOptions {
       ...(cudaLibrary === undefined ? {} : { driver: cudaLibrary }),
       ...(ncclLibrary === undefined ? {} : { nccl: ncclLibrary }),
     },
-    seed: Number((options.seed ?? 1n) & 0xffffffffn),
+    seed: seedOf(options),
     environment: environmentOf(scenario, options),
     inject: faultsFrom(options.inject ?? [], scenario.topology.pp),
   }

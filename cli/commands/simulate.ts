@@ -12,7 +12,8 @@ import { type ExitCode, exitCodes } from '../exit-codes.ts'
 import type { OptionValues } from '../options.ts'
 import type { Report } from '../reporters/report.ts'
 import { quoted, scenariosFrom } from '../scenario-source.ts'
-import { exitCodeOfBroken, spaced, tableText, wrapped } from '../verdict-text.ts'
+import { seedOf } from '../search-options.ts'
+import { endText, exitCodeOfBroken, spaced, wrapped } from '../verdict-text.ts'
 import { workloadShape } from '../workload-file.ts'
 
 /** Iterations between two looks at Ctrl-C and the clock. */
@@ -26,7 +27,7 @@ export async function run(invocation: Invocation): Promise<Report> {
   }
   const shape = workloadShape(options.workload)
   const iterations = options.iterations ?? shape.iterations
-  const seed = Number((options.seed ?? 1n) & 0xffffffffn)
+  const seed = seedOf(options)
   const scenario: Scenario = {
     ...base,
     workload: { steps: 0, script: [], choices: [...soakChoices] },
@@ -102,7 +103,7 @@ function reportText(paint: ChalkInstance, result: Result): string {
     '',
     `${paint.bold(scenario.name)}: pp ${topology.pp}, window ${topology.window}, ` +
       `${device.residentCollectives} resident, launch order ${device.launchOrder}`,
-    `${outcomes[report.end]}   ${endText(report, iterations)}`,
+    `${outcomes[report.end]}   ${outcomeText(report, iterations)}`,
     `watched     ${watched}`,
     `scope       one run: this order of events, this traffic; other orders are explore's`,
     `iterations  ${spaced(report.iterations)} of ${spaced(iterations)} (${sent})`,
@@ -122,7 +123,7 @@ function reportText(paint: ChalkInstance, result: Result): string {
   return lines.join('\n')
 }
 
-function endText({ end, findings, iterations }: SoakReport, wanted: number): string {
+function outcomeText({ end, findings, iterations }: SoakReport, wanted: number): string {
   if (end === 'done') return 'every step came back, every token was adopted on every rank'
   if (end === 'running') return `after ${spaced(iterations)} of ${spaced(wanted)} iterations`
   const [{ property, text }] = findings
@@ -132,33 +133,20 @@ function endText({ end, findings, iterations }: SoakReport, wanted: number): str
 function explanationText(
   paint: ChalkInstance,
   { seed, options, words, iterations }: Result,
-  { story, table, standing, hazard }: Explanation,
+  explanation: Explanation,
 ): string[] {
   const name = words.join(' ')
   const line =
     `npx ppcheck simulate ${name} --seed ${seed} --iterations ${iterations}` +
     (options.workload === undefined ? '' : ` --workload ${quoted(options.workload)}`)
+  const shorter = `npx ppcheck explore ${name}  # the shortest way to it`
   return [
     '',
     paint.bold('How it came to this'),
-    ...wrapped(story),
+    ...wrapped(explanation.story),
     '',
     paint.bold('The end of the run, ranks over time'),
-    ...tableText(paint, table),
-    '',
-    paint.bold('Where each rank stands'),
-    ...standing.flatMap((text, rank) => wrapped(`rank ${rank}: ${text}`)),
-    '',
-    paint.bold('Replay'),
-    line,
-    `npx ppcheck explore ${name}  # the shortest way to it`,
-    ...(hazard === undefined
-      ? []
-      : [
-          '',
-          paint.bold(`Hazard ${hazard.id} ${hazard.name}`),
-          ...wrapped(`${hazard.because}. Fix: ${hazard.fix}.`),
-        ]),
+    ...endText(paint, explanation, `${line}\n${shorter}`),
   ]
 }
 
